@@ -1,0 +1,50 @@
+# Every target sets itself up: only Python 3.11 or newer and make are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+
+.PHONY: help setup demo test check lint types contracts doctest format figures clean
+.DEFAULT_GOAL := help
+
+help:            ## list the commands
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */make \1\t/' | expand -t 18
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("stoic needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; run make PYTHON=python3.11") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+setup: $(VENV)/.installed    ## make .venv and install stoic with its tools
+
+demo: setup      ## solve a heavy-tailed group-DRO problem with every method: a table and a figure
+	$(BIN)/python examples/every_method.py
+
+test: setup      ## run the test suite
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: lint types contracts doctest    ## everything that is checked without running a solve
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+contracts: setup
+	$(BIN)/lint-imports
+
+doctest: setup
+	$(BIN)/python -m pytest -q --doctest-modules src/stoic
+
+format: setup    ## rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+figures: setup   ## redraw the figures of the docs
+	$(BIN)/python docs/figures/lemma_1.py
+
+clean:           ## remove everything make has made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

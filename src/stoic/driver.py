@@ -1,0 +1,241 @@
+"""The driver: one loop that counts samples, observes, and stops."""
+
+import difflib
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import numpy as np
+from numpy.random import Generator
+
+from stoic.engines.plain import Chunk, Limits, run_chunk
+from stoic.errors import InvalidParameter, check_count, check_positive, check_probability
+from stoic.inners.metered import BudgetSpent, Metered
+from stoic.pilot import run_pilot
+from stoic.problem import Problem
+from stoic.progress import progress_bar
+from stoic.protocols import Vector
+from stoic.result import Record, Result, Status
+from stoic.solvers import METHODS, AnySolver, Method
+
+_log = logging.getLogger("stoic")
+
+_LARGEST_PILOT = 300
+_QUIET_EVALUATIONS = 3
+
+
+def minimize(
+    problem: Problem,
+    method: str | Method = "rrosc",
+    budget: int = 100_000,
+    *,
+    w0: Vector | None = None,
+    seed: int | Generator | None = None,
+    delta: float = 0.05,
+    observers: Mapping[str, Callable[[Vector], float]] | None = None,
+    callback: Callable[[Record], None] | None = None,
+    evaluate_every: int | None = None,
+    tol: float | None = None,
+    max_seconds: float | None = None,
+    verbose: bool = False,
+    chunk_size: int = 1000,
+) -> Result:
+    r"""Minimize :math:`F(w) = f(\mathrm E_\xi[g(w; \xi)]) + r(w)` with a budget of samples.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimize.
+    method : str or Solver, default "rrosc"
+        A method string, whose settings are chosen by a pilot on the data, or settings such as
+        ``stoic.RROSC(batch_size=8)``, of which only the open ones are.
+    budget : int
+        Data points ξ that may be drawn in all, the pilot and reference batches included; a batch of m from
+        each of p groups costs p·m. It is never exceeded.
+    w0 : ndarray of shape (d,), optional
+        Where to start; by default the point of the regularizer's domain nearest to zero.
+    seed : int or Generator, optional
+        Same seed, same bits, whatever the observers, the verbosity and the chunk size.
+    delta : float, default 0.05
+        Total failure probability that a method with a confidence statement aims at.
+    observers : mapping of names to functions of w, optional
+        Their values go into the history; they are outside the clock.
+    callback : function of a record, optional
+        Called with each record of the history; raising ``StopIteration`` stops the solve.
+    evaluate_every : int, optional
+        Samples between two records; by default a fiftieth of the budget.
+    tol : float, optional
+        Stop when the answer moved by less than tol·max(1, ‖w‖) at three records in a row.
+    max_seconds : float, optional
+        Stop at the first step after this time.
+    verbose : bool, default False
+        Show a progress bar on standard error.
+    chunk_size : int, default 1000
+        Steps between two looks at the progress bar.
+
+    Returns
+    -------
+    Result
+        With the answer ``w``, its ``status``, and the ``history``. Ctrl-C returns what was reached so far.
+
+    Raises
+    ------
+    InvalidParameter
+        If a setting is out of range, the method is unknown, or the budget is below one step.
+    IncompatibleParts
+        If the problem is outside the method's assumptions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> rng = np.random.default_rng(0)
+    >>> X, groups = rng.standard_normal((3000, 5)), np.arange(3000) % 3
+    >>> y = X @ np.ones(5) + rng.standard_t(2.5, 3000)
+    >>> problem = stoic.Problem(stoic.GroupLoss(X, y, groups), stoic.LogSumExp(10.0), stoic.L2(1e-3))
+    >>> result = stoic.minimize(problem, "rrosc", budget=100_000, seed=0)
+    >>> result.success, result.samples <= 100_000, result.w.round(0)
+    (True, True, array([1., 1., 1., 1., 1.]))
+    """
+    budget = check_count("budget", budget)
+    every = budget // 50 or 1 if evaluate_every is None else check_count("evaluate_every", evaluate_every)
+    chunk_size = check_count("chunk_size", chunk_size)
+    delta = check_probability("delta", delta)
+    tol = None if tol is None else check_positive("tol", tol)
+    deadline = math.inf
+    if max_seconds is not None:
+        deadline = time.perf_counter() + check_positive("max_seconds", max_seconds)
+    chosen = _resolve(method)
+    chosen.check(problem)
+    run = _Run(problem, budget, np.random.default_rng(seed), dict(observers or {}), callback, tol)
+    try:
+        with progress_bar(budget, visible=verbose) as show:
+            run.start(chosen, problem.start(w0), delta)
+            run.go(every, chunk_size, deadline, show)
+    except BudgetSpent as spent:
+        raise InvalidParameter(
+            f"budget={budget} is below the {spent.needed} samples that {type(chosen).__name__} draws "
+            f"before its first step is done; use budget >= {spent.needed}."
+        ) from None
+    return run.result()
+
+
+def _resolve(method: str | Method) -> Method:
+    if not isinstance(method, str):
+        if not hasattr(method, "tuned"):
+            raise InvalidParameter(f"method={method!r} is neither a method string nor a solver's settings.")
+        return method
+    if method not in METHODS:
+        close = difflib.get_close_matches(method.lower(), METHODS, n=1, cutoff=0.4)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise InvalidParameter(f"method={method!r} is unknown; {hint}Methods: {', '.join(sorted(METHODS))}.")
+    return METHODS[method]()
+
+
+class _Run:
+    """One solve: what is counted, observed and kept."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        budget: int,
+        rng: Generator,
+        observers: Mapping[str, Callable[[Vector], float]],
+        callback: Callable[[Record], None] | None,
+        tol: float | None,
+    ) -> None:
+        self.meter = Metered(problem.inner, budget)
+        self.problem = problem.with_inner(self.meter)
+        self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
+        self.seconds, self.quiet = 0.0, 0
+        self.history: list[Record] = []
+
+    def start(self, method: Method, w0: Vector, delta: float) -> None:
+        """Choose open settings from a pilot, and start the solver."""
+        began = time.perf_counter()
+        with np.errstate(all="ignore"):
+            self.solver = self._tuned(method, w0, delta)
+            state = self.solver.init(self.problem, w0, self.rng)
+        self.seconds += time.perf_counter() - began
+        self.chunk = self.recorded = Chunk(state)
+        self.last = w0
+
+    def _tuned(self, method: Method, w0: Vector, delta: float) -> AnySolver:
+        if not method.needs_pilot:
+            return cast("AnySolver", method)
+        size = max(3, min(_LARGEST_PILOT, self.meter.budget // (50 * self.meter.cost(1))))
+        pilot = run_pilot(self.problem, w0, self.rng, size=size, delta=delta)
+        solver = method.tuned(pilot.within(self.meter.left))
+        solver.check(self.problem)
+        _log.info("chosen from a pilot of %d samples: %s", self.meter.samples, solver)
+        return solver
+
+    def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
+        """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
+        try:
+            while self.chunk.ending is None:
+                mark = (self.meter.samples // every + 1) * every
+                while self.chunk.ending is None and self.meter.samples < mark:
+                    self._advance(Limits(mark, chunk_size, deadline))
+                    show(self.meter.samples, f"stage {self.chunk.stage + 1}")
+                self._observe()
+        except KeyboardInterrupt:  # while observing
+            self.chunk = self.chunk._replace(ending=Status.INTERRUPTED)
+        _log.info("%s %d samples", self.chunk.ending, self.meter.samples)
+
+    def _advance(self, limits: Limits) -> None:
+        began = time.perf_counter()
+        self.chunk = run_chunk(self.solver, self.problem, self.meter, self.chunk, self.rng, limits)
+        self.seconds += time.perf_counter() - began
+
+    def _observe(self) -> None:
+        """Add a record, and let the callback and the tolerance end the solve."""
+        w = self.solver.output(self.chunk.state).copy()
+        w.flags.writeable = False
+        record = self._record(w)
+        self.history.append(record)
+        self.recorded = self.chunk
+        moved = float(np.linalg.norm(w - self.last)) / max(1.0, float(np.linalg.norm(w)))
+        self.quiet = self.quiet + 1 if self.tol is not None and moved < self.tol else 0
+        self.last = w
+        if self.chunk.ending is None and self.quiet >= _QUIET_EVALUATIONS:
+            self.chunk = self.chunk._replace(ending=Status.CONVERGED)
+        if self.callback is not None:
+            try:
+                self.callback(record)
+            except StopIteration:
+                self.chunk = self.chunk._replace(ending=self.chunk.ending or Status.STOPPED)
+
+    def _record(self, w: Vector) -> Record:
+        steps = max(1, self.chunk.n_steps - self.recorded.n_steps)
+        return {
+            "samples": self.meter.samples,
+            "evaluations": self.meter.evaluations,
+            "seconds": self.seconds,
+            "stage": self.chunk.stage,
+            "truncated_y": (self.chunk.truncated_y - self.recorded.truncated_y) / steps,
+            "truncated_z": (self.chunk.truncated_z - self.recorded.truncated_z) / steps,
+            **{name: float(observe(w)) for name, observe in self.observers.items()},
+        }
+
+    def result(self) -> Result:
+        """Return what was reached."""
+        chunk, status = self.chunk, self.chunk.ending or Status.STOPPED
+        message = f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples."
+        if status is Status.DIVERGED:
+            message += " Use a smaller step size, or rescale the data so that losses stay far below 1e300."
+        return Result(
+            w=self.solver.output(chunk.state).copy(),
+            status=status,
+            message=message,
+            samples=self.meter.samples,
+            evaluations=self.meter.evaluations,
+            seconds=self.seconds,
+            n_steps=chunk.n_steps,
+            truncated_y=chunk.truncated_y / max(1, chunk.n_steps),
+            truncated_z=chunk.truncated_z / max(1, chunk.n_steps),
+            history=self.history,
+            solver=self.solver,
+        )

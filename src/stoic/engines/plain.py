@@ -1,0 +1,73 @@
+"""The plain engine: the readable definition of a run, one `solver.step` after another."""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from stoic.inners.metered import BudgetSpent, Metered
+from stoic.problem import Problem
+from stoic.result import Status
+from stoic.solvers.base import AnySolver
+
+
+class Chunk(NamedTuple):
+    """A run at a chunk boundary: its state, the counts so far, and why it is over (None: it goes on)."""
+
+    state: Any
+    n_steps: int = 0
+    truncated_y: int = 0
+    truncated_z: int = 0
+    stage: int = 0
+    ending: Status | None = None
+
+
+class Limits(NamedTuple):
+    """Where a chunk ends: at the first step that reaches `samples`, after `steps`, or at a time."""
+
+    samples: int
+    steps: int
+    deadline: float
+
+
+def run_chunk(
+    solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
+) -> Chunk:
+    """Go on from a chunk boundary to the next one.
+
+    Raises
+    ------
+    BudgetSpent
+        If not even the first step of the run can be paid for.
+    """
+    last = chunk.n_steps + limits.steps
+    try:
+        with np.errstate(all="ignore"):
+            while chunk.n_steps < last and meter.samples < limits.samples and chunk.ending is None:
+                chunk = _stepped(solver, problem, chunk, rng, limits.deadline)
+    except BudgetSpent:
+        if chunk.n_steps == 0:
+            raise
+        chunk = chunk._replace(ending=Status.BUDGET_SPENT)
+    except KeyboardInterrupt:
+        chunk = chunk._replace(ending=Status.INTERRUPTED)
+    return chunk
+
+
+def _stepped(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, deadline: float) -> Chunk:
+    if solver.finished(chunk.state):
+        return chunk._replace(ending=Status.FINISHED)
+    if time.perf_counter() > deadline:
+        return chunk._replace(ending=Status.TIME_LIMIT)
+    state, info = solver.step(problem, chunk.state, rng)
+    if not math.isfinite(float(solver.output(state).sum())):
+        return chunk._replace(ending=Status.DIVERGED)
+    return Chunk(
+        state,
+        chunk.n_steps + 1,
+        chunk.truncated_y + info.value_truncated,
+        chunk.truncated_z + info.jacobian_truncated,
+        info.stage,
+    )

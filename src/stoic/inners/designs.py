@@ -1,0 +1,186 @@
+"""Products with rows of X, dense or CSR, for a drawn batch or for all rows; X itself is never copied."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stoic.inners.blocks import IntArray, block_bounds, block_sizes
+from stoic.inners.gathered import CSRMatrix, CSRRows, DenseRows, Gathered, SparseEntries
+from stoic.protocols import Array, Vector
+
+DenseMatrix: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
+Matrix: TypeAlias = Any  # DenseMatrix or CSRMatrix
+
+_MAX_ENTRIES = 1 << 21  # numbers of X gathered at a time: 16 MB dense, 24 MB sparse
+_MANY_ENTRIES = 1 << 13  # from here on SciPy's fixed costs are worth paying
+
+
+@dataclass(slots=True, eq=False)
+class RowBatch:
+    """Row numbers of shape (p, size), `size` of each group; None stands for all rows, each once.
+
+    The rows that were gathered last are kept: value and derivative are mostly asked for in turn.
+    """
+
+    rows: IntArray | None
+    gathered: Gathered | None = field(default=None, repr=False)
+    gathered_from: "Design | None" = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[type["RowBatch"], tuple[IntArray | None]]:
+        return RowBatch, (self.rows,)  # a pickled batch does not carry the data with it
+
+
+class Design(ABC):
+    """The rows of X, followed by a 1 where there is an intercept.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, columns), after checks
+    intercept : bool
+    """
+
+    def __init__(self, X: Matrix, *, intercept: bool, entries: int) -> None:
+        self.X = X
+        self.intercept = intercept
+        self.n_rows = int(X.shape[0])
+        self.d = int(X.shape[1]) + intercept
+        self._max_rows = max(1, _MAX_ENTRIES * self.n_rows // max(1, entries))
+
+    def predict(self, w: Vector, batch: RowBatch) -> Array:
+        """Return the products of the rows with w, in the shape of ``batch.rows``; (n,) for all rows."""
+        if batch.rows is None:
+            return self._predict_all(w)
+        if batch.rows.size <= self._max_rows:
+            return self._gathered(batch).dot(w).reshape(batch.rows.shape)
+        flat = batch.rows.ravel()
+        products = [self._gather(flat[part]).dot(w) for part in self._parts(flat.size)]
+        return np.concatenate(products).reshape(batch.rows.shape)
+
+    def combine(self, c: Array, batch: RowBatch) -> Vector:
+        """Return the sum of the rows times `c`, which has the shape of ``batch.rows``; (n,) for all rows."""
+        if batch.rows is None:
+            return self._combine_all(c)
+        if batch.rows.size <= self._max_rows:
+            return self._gathered(batch).combine(c.ravel())
+        return self._combine_in_parts(c.ravel(), batch.rows.ravel())
+
+    def block_means(self, c: Array, batch: RowBatch, blocks: int) -> Array:
+        """Return the means of drawn rows times `c` over blocks of each group, of shape (blocks, p, d)."""
+        rows: IntArray = batch.rows  # type: ignore[assignment]  # all rows are not cut into blocks
+        p, size = rows.shape
+        c = c / block_sizes(size, blocks)
+        if rows.size <= self._max_rows:
+            return self._gathered(batch).block_sums(c, blocks)
+        means = np.empty((blocks, p, self.d))
+        for j, (start, stop) in enumerate(pairwise(block_bounds(size, blocks))):
+            for i in range(p):
+                means[j, i] = self._combine_in_parts(c[i, start:stop], rows[i, start:stop])
+        return means
+
+    def _gathered(self, batch: RowBatch) -> Gathered:
+        if batch.gathered is None or batch.gathered_from is not self:
+            batch.gathered, batch.gathered_from = self._gather(batch.rows.ravel()), self  # type: ignore[union-attr]
+        return batch.gathered
+
+    def _combine_in_parts(self, c: Vector, flat: IntArray) -> Vector:
+        total = np.zeros(self.d)
+        for part in self._parts(flat.size):
+            total += self._gather(flat[part]).combine(c[part])
+        return total
+
+    def _parts(self, size: int) -> Iterator[slice]:
+        return (slice(start, start + self._max_rows) for start in range(0, size, self._max_rows))
+
+    def _predict_all(self, w: Vector) -> Vector:
+        if not self.intercept:
+            return self._times(w)
+        shifted: Vector = self._times(w[:-1]) + w[-1]
+        return shifted
+
+    def _combine_all(self, c: Vector) -> Vector:
+        if not self.intercept:
+            return self._transposed_times(c)
+        return np.append(self._transposed_times(c), c.sum())
+
+    def _times(self, w: Vector) -> Vector:
+        if not self._needs_conversion():
+            return np.asarray(self.X @ w)
+        return np.concatenate([self.X[part] @ w for part in self._parts(self.n_rows)])
+
+    def _transposed_times(self, c: Vector) -> Vector:
+        if not self._needs_conversion():
+            return np.asarray(self.X.T @ c)
+        total = np.zeros(self.X.shape[1])
+        for part in self._parts(self.n_rows):
+            total += self.X[part].T @ c[part]
+        return total
+
+    @abstractmethod
+    def _gather(self, flat: IntArray) -> Gathered:
+        """Return copies of the rows, each followed by a 1 where there is an intercept."""
+
+    @abstractmethod
+    def _needs_conversion(self) -> bool:
+        """Whether a product with all of X makes a temporary copy of it; it is then formed part by part."""
+
+
+class DenseDesign(Design):
+    """Rows of an array, float64 or float32, in any memory order."""
+
+    def __init__(self, X: DenseMatrix, *, intercept: bool = False) -> None:
+        super().__init__(X, intercept=intercept, entries=X.size)
+
+    def _gather(self, flat: IntArray) -> DenseRows:
+        rows = self.X.take(flat, axis=0)
+        if self.intercept:
+            extended = np.empty((len(flat), self.d))
+            extended[:, :-1] = rows
+            extended[:, -1] = 1.0
+            return DenseRows(extended)
+        return DenseRows(rows.astype(np.float64, copy=False))
+
+    def _needs_conversion(self) -> bool:
+        return self.X.dtype != np.float64 or not self.X.flags.forc
+
+
+class CSRDesign(Design):
+    """Rows of a CSR matrix; entries that are stored twice count as their sum."""
+
+    def __init__(self, X: CSRMatrix, *, intercept: bool = False) -> None:
+        super().__init__(X, intercept=intercept, entries=X.nnz)
+
+    def _gather(self, flat: IntArray) -> Gathered:
+        if len(flat) * self.X.nnz > _MANY_ENTRIES * self.n_rows:
+            return CSRRows(self.X[flat].astype(np.float64, copy=False), self.intercept)
+        return self._gather_entries(flat)
+
+    def _gather_entries(self, flat: IntArray) -> SparseEntries:
+        indptr = self.X.indptr
+        starts = indptr.take(flat).astype(np.intp, copy=False)
+        lengths = indptr.take(flat + 1) - starts
+        ends = np.cumsum(lengths)
+        numbers = np.repeat(np.arange(len(flat)), lengths)
+        positions = np.arange(len(numbers)) + (starts - ends + lengths).take(numbers)
+        columns = self.X.indices.take(positions).astype(np.intp, copy=False)
+        entries = self.X.data.take(positions).astype(np.float64, copy=False)
+        if self.intercept:
+            numbers = np.concatenate([numbers, np.arange(len(flat))])
+            columns = np.concatenate([columns, np.full(len(flat), self.d - 1)])
+            entries = np.concatenate([entries, np.ones(len(flat))])
+        return SparseEntries(numbers, columns, entries, (len(flat), self.d))
+
+    def _needs_conversion(self) -> bool:
+        return bool(self.X.dtype != np.float64)
+
+
+def make_design(X: Matrix, *, intercept: bool = False) -> Design:
+    """Return the design for X, which is an array or a CSR matrix after checks."""
+    if sparse.issparse(X):
+        return CSRDesign(X, intercept=intercept)
+    return DenseDesign(X, intercept=intercept)

@@ -1,0 +1,175 @@
+r"""Losses of a linear model, averaged over each group of rows: the inner part of group DRO."""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from stoic.inners.blocks import IntArray, block_means, require_one_block, sums_by
+from stoic.inners.designs import Matrix, RowBatch, make_design
+from stoic.inners.groups import GroupedRows
+from stoic.inners.labels import encode_groups
+from stoic.inners.validation import check_matrix, check_vector, check_weight
+from stoic.losses import Loss, resolve_loss
+from stoic.protocols import Array, Vector
+
+
+class GroupLoss:
+    r"""The mean loss of a linear model in each group, :math:`g_i(w) = \mathrm E_{P_i}[\ell(x^\top w, y)]`.
+
+    P_i is the distribution of the rows of group i, each in proportion to its weight. A batch of size m holds
+    m rows of each group, drawn with replacement.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n, columns)
+        Finite numbers. A NumPy array of float64 or float32 and a SciPy CSR matrix are used as they are,
+        without a copy; other sparse formats are converted to CSR and other numbers to float64.
+    y : array of shape (n,)
+        Targets; labels -1 and +1 for the logistic loss.
+    groups : array of shape (n,), optional
+        Group labels of any sortable kind: numbers, strings, a pandas Categorical. By default all rows are one
+        group.
+    loss : str or Loss, default "squared"
+        "squared", "huber", "absolute", "quantile", "logistic", or an object such as ``Huber(threshold=2.0)``.
+    sample_weight : array of shape (n,), optional
+        Weights >= 0 of the rows within their group; only their ratios matter. A row of weight zero is
+        never drawn.
+    intercept : bool, default False
+        Whether the model has an intercept: the last coordinate of w, which regularizers leave alone.
+
+    Attributes
+    ----------
+    group_labels : array of shape (p,)
+        The sorted labels; output i of the inner function is the mean loss of ``group_labels[i]``.
+    X, y, loss, intercept, grouped_rows
+        What the object was made from, after checks.
+
+    Raises
+    ------
+    InvalidProblem
+        If the data cannot be used; the message names the row and the column.
+    InvalidParameter
+        If there is no such loss.
+
+    Notes
+    -----
+    Values are float64 whatever the storage. Where drawn losses are so large that they overflow, NumPy's
+    warnings are left to the caller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stoic.inners import GroupLoss
+    >>> X, y = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 5.0])
+    >>> inner = GroupLoss(X, y, ["north", "north", "south"])
+    >>> inner.group_labels.tolist()
+    ['north', 'south']
+    >>> inner.value(np.array([2.0]), inner.everything())
+    array([[2.5, 1. ]])
+    >>> batch = inner.draw(10, np.random.default_rng(0))
+    >>> inner.jacobian(np.array([2.0]), batch, blocks=5).shape
+    (5, 2, 1)
+    """
+
+    n_samples: int
+    group_labels: NDArray[Any]
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        groups: Any = None,
+        *,
+        loss: str | Loss = "squared",
+        sample_weight: ArrayLike | None = None,
+        intercept: bool = False,
+    ) -> None:
+        self.loss = resolve_loss(loss)
+        self.intercept = bool(intercept)
+        self.X: Matrix = check_matrix("X", X)
+        self.n_samples = int(self.X.shape[0])
+        self.y = check_vector("y", y, self.n_samples)
+        check_target = getattr(self.loss, "check_target", None)
+        if check_target is not None:
+            check_target(self.y)
+        self.group_labels, codes = encode_groups(groups, self.n_samples)
+        weight = None if sample_weight is None else check_weight(sample_weight, codes, self.group_labels)
+        self.grouped_rows = GroupedRows(codes, len(self.group_labels), weight)
+        self._design = make_design(self.X, intercept=self.intercept)
+
+    def __repr__(self) -> str:
+        kind = "dense" if isinstance(self.X, np.ndarray) else "CSR"
+        return (
+            f"GroupLoss({self.n_samples} rows, {self.X.shape[1]} columns, {kind}, {self.n_groups} groups, "
+            f"loss={self.loss}, intercept={self.intercept})"
+        )
+
+    @property
+    def n_groups(self) -> int:
+        """The number p of groups."""
+        return len(self.group_labels)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, d); d counts the intercept."""
+        return self.n_groups, self._design.d
+
+    @property
+    def n_unpenalized(self) -> int:
+        """1 with an intercept, else 0."""
+        return int(self.intercept)
+
+    def draw(self, size: int, rng: Generator) -> RowBatch:
+        """Draw `size` rows of each group, with replacement, in proportion to their weights."""
+        return RowBatch(self.grouped_rows.draw(size, rng))
+
+    def everything(self) -> RowBatch:
+        """Return all rows as one batch, each with its weight."""
+        return RowBatch(None)
+
+    def cost(self, size: int) -> int:
+        """Return p times `size`."""
+        return self.n_groups * size
+
+    def value(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
+        """Return the block means of the losses, of shape (blocks, p)."""
+        prediction = self._design.predict(w, batch)
+        if batch.rows is not None:
+            return block_means(self.loss.value(prediction, self.y.take(batch.rows)), blocks)
+        require_one_block(blocks)
+        losses = self._weighed(self.loss.value(prediction, self.y))
+        return sums_by(self.grouped_rows.codes, losses, self.n_groups)[None]
+
+    def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
+        """Return the block means of the derivatives of the losses, of shape (blocks, p, d)."""
+        prediction = self._design.predict(w, batch)
+        if batch.rows is not None:
+            slopes = self.loss.derivative(prediction, self.y.take(batch.rows))
+            return self._design.block_means(slopes, batch, blocks)
+        require_one_block(blocks)
+        slopes = self._weighed(self.loss.derivative(prediction, self.y))
+        return np.stack([self._sum_over(rows, slopes) for rows in self._rows_by_group()])[None]
+
+    def vjp(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
+        """Return zᵀq for the mean Jacobian z of the batch: one combination of its rows."""
+        prediction = self._design.predict(w, batch)
+        if batch.rows is not None:
+            slopes = self.loss.derivative(prediction, self.y.take(batch.rows))
+            return self._design.combine(slopes * (q / slopes.shape[1])[:, None], batch)
+        slopes = self._weighed(self.loss.derivative(prediction, self.y))
+        return self._design.combine(slopes * q.take(self.grouped_rows.codes), batch)
+
+    def _weighed(self, terms: Vector) -> Vector:
+        """Return the terms times the rows' shares; even an infinite term of weight zero counts nothing."""
+        shares = self.grouped_rows.shares
+        if self.grouped_rows.weight is None:
+            return terms * shares
+        return np.multiply(terms, shares, out=np.zeros_like(shares), where=shares > 0.0)
+
+    def _rows_by_group(self) -> list[IntArray]:
+        return np.split(self.grouped_rows.order, self.grouped_rows.offsets[1:-1])
+
+    def _sum_over(self, rows: IntArray, slopes: Vector) -> Vector:
+        return self._design.combine(slopes.take(rows), RowBatch(rows))

@@ -1,0 +1,90 @@
+"""Rows in groups: which rows a group has, what they weigh, and which of them a uniform number draws."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from stoic.errors import InvalidParameter
+from stoic.inners.blocks import IntArray, sums_by
+from stoic.protocols import Array, Vector
+
+
+class GroupedRows:
+    r"""The rows of each group as one permutation: group i is ``order[offsets[i]:offsets[i + 1]]``.
+
+    Parameters
+    ----------
+    codes : array of int of shape (n,)
+        The group number of each row; no group is empty.
+    n_groups : int
+    weight : array of shape (n,), optional
+        Row weights >= 0, with a positive one in each group. Rows are drawn in proportion to them.
+    """
+
+    def __init__(self, codes: IntArray, n_groups: int, weight: Vector | None = None) -> None:
+        self.codes = codes
+        self.sizes = np.bincount(codes, minlength=n_groups)
+        self.offsets = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.order: IntArray = np.argsort(codes, kind="stable")
+        self.weight = weight
+        self._numbers = np.arange(n_groups, dtype=np.float64)[:, None]
+        self._widths = self.sizes.astype(np.float64)[:, None]
+        self._firsts = self.offsets[:-1, None]
+
+    @property
+    def n_groups(self) -> int:
+        """The number p of groups."""
+        return len(self.sizes)
+
+    def draw(self, size: int, rng: Generator) -> IntArray:
+        """Return `size` row numbers of each group, with replacement, of shape (p, size)."""
+        if size < 1:
+            raise InvalidParameter(f"size={size!r} is not a whole number >= 1.")
+        return self.at(rng.random((self.n_groups, size)))
+
+    def at(self, uniforms: Array) -> IntArray:
+        """Return the rows that uniform numbers in [0, 1) of shape (..., p, size) stand for.
+
+        Drawing many batches at once with ``at(rng.random((n_batches, p, size)))`` gives the rows that as many
+        calls of `draw` give.
+        """
+        if self.weight is not None:
+            points = np.minimum(uniforms + self._numbers, self._last_below)
+            places = np.searchsorted(self._cumulative, points, side="right")
+            return self.order.take(places)
+        # u <= 1 - 2**-53, the largest that a generator gives, and then u * n rounds to a number below n.
+        places = (uniforms * self._widths).astype(np.intp)
+        places += self._firsts
+        return self.order.take(places)
+
+    @cached_property
+    def shares(self) -> Vector:
+        """The share of each row in the mean of its group, of shape (n,)."""
+        if self.weight is None:
+            return (1.0 / self.sizes).take(self.codes)
+        scaled = self._scaled_weight()
+        return scaled / sums_by(self.codes, scaled, self.n_groups).take(self.codes)
+
+    @cached_property
+    def _cumulative(self) -> Vector:
+        """Cumulative shares in the order of the permutation; those of group i end at i + 1, exactly."""
+        ordered = self._scaled_weight().take(self.order)
+        cumulative = np.empty(len(ordered))
+        for i in range(self.n_groups):
+            part = slice(self.offsets[i], self.offsets[i + 1])
+            sums = np.cumsum(ordered[part])
+            cumulative[part] = i + sums / sums[-1]
+        return cumulative
+
+    @cached_property
+    def _last_below(self) -> Array:
+        """The largest number below i + 1: i + u may round up to it, and would fall in the next group."""
+        return np.nextafter(self._numbers + 1.0, 0.0)
+
+    def _scaled_weight(self) -> Vector:
+        """Return the weights with a maximum of 1 in each group, so that no sum overflows."""
+        weight = np.asarray(self.weight)
+        largest = np.zeros(self.n_groups)
+        np.maximum.at(largest, self.codes, weight)
+        return weight / largest.take(self.codes)

@@ -1,0 +1,105 @@
+"""An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
+
+from typing import Any, NamedTuple
+
+from numpy.random import Generator
+
+from stoic.protocols import AnyInner, Array, Vector
+
+
+class BudgetSpent(Exception):  # noqa: N818 - a signal between meter and driver, not a failure
+    """A draw was asked for that the budget does not allow; nothing was drawn."""
+
+    def __init__(self, needed: int) -> None:
+        super().__init__(needed)
+        self.needed = needed
+
+
+class Drawn(NamedTuple):
+    """A batch with the number of data points in it."""
+
+    batch: Any
+    size: int
+
+
+class Metered:
+    """Count samples and evaluations of an inner part, the one home of both counts.
+
+    A data point costs one sample when it is drawn, and one evaluation for each point w at which g or ∇g
+    (or both) is evaluated on it.
+
+    Parameters
+    ----------
+    inner : Inner
+        The part to count.
+    budget : int
+        Samples that may be drawn in all; a draw beyond raises `BudgetSpent` and draws nothing.
+    """
+
+    def __init__(self, inner: AnyInner, budget: int) -> None:
+        self._inner = inner
+        self.budget = budget
+        self.samples = 0
+        self.evaluations = 0
+        self._evaluated: list[tuple[Drawn, Vector]] = []
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, d)."""
+        return self._inner.shape
+
+    @property
+    def n_samples(self) -> int | None:
+        """Number of data points of a finite sum; None for a stream."""
+        return self._inner.n_samples
+
+    @property
+    def n_unpenalized(self) -> int:
+        """Number of last coordinates that regularizers leave alone."""
+        return self._inner.n_unpenalized
+
+    @property
+    def left(self) -> int:
+        """Samples that may still be drawn."""
+        return self.budget - self.samples
+
+    def cost(self, size: int) -> int:
+        """Return the number of data points that ``draw(size)`` uses."""
+        return self._inner.cost(size)
+
+    def _spend(self, samples: int) -> None:
+        if self.samples + samples > self.budget:
+            raise BudgetSpent(self.samples + samples)
+        self.samples += samples
+        self._evaluated.clear()
+
+    def draw(self, size: int, rng: Generator) -> Drawn:
+        """Draw and count, or raise `BudgetSpent` before anything is drawn."""
+        self._spend(self.cost(size))
+        return Drawn(self._inner.draw(size, rng), self.cost(size))
+
+    def everything(self) -> Drawn:
+        """Return the whole finite sum, counted as drawn."""
+        n_samples = self._inner.n_samples or 0
+        self._spend(n_samples)
+        return Drawn(self._inner.everything(), n_samples)
+
+    def _count(self, w: Vector, drawn: Drawn) -> None:
+        if not any(drawn is batch and w is point for batch, point in self._evaluated):
+            self._evaluated.append((drawn, w))
+            self.evaluations += drawn.size
+
+    def value(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
+        """Return the block means of g(w; ξ)."""
+        self._count(w, batch)
+        return self._inner.value(w, batch.batch, blocks)
+
+    def jacobian(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
+        """Return the block means of ∇g(w; ξ)."""
+        self._count(w, batch)
+        return self._inner.jacobian(w, batch.batch, blocks)
+
+    def vjp(self, w: Vector, batch: Drawn, q: Vector) -> Vector:
+        """Return zᵀq."""
+        self._count(w, batch)
+        return self._inner.vjp(w, batch.batch, q)

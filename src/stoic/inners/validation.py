@@ -1,0 +1,218 @@
+"""Checks of data on their way in: what is wrong, in which row and column, and what to do about it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stoic.errors import InvalidProblem
+from stoic.inners.blocks import IntArray
+from stoic.inners.designs import DenseMatrix, Matrix
+from stoic.inners.gathered import CSRMatrix
+from stoic.protocols import Vector
+
+_CHUNK = 1 << 20  # numbers looked at a time when the place of a bad one is sought
+
+
+def check_matrix(name: str, X: Any) -> Matrix:
+    """Return `X` as an array or CSR matrix of finite float64 or float32, without a copy if it is one.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    X : array, data frame or sparse matrix of shape (n, columns)
+
+    Returns
+    -------
+    array or CSR matrix
+
+    Raises
+    ------
+    InvalidProblem
+        If X is not a matrix of finite numbers with at least one row and one column, or its CSR arrays are
+        damaged.
+    """
+    matrix: Any = X if sparse.issparse(X) else _as_array(name, X)
+    _check_shape(name, matrix.shape)
+    if isinstance(matrix, np.ndarray):
+        return _check_dense(name, matrix, X)
+    if matrix.format == "csr":
+        check_csr(name, matrix)  # before any conversion, which would trust the index arrays
+    return _check_sparse_entries(name, _as_floats(name, matrix.tocsr()))
+
+
+def check_vector(name: str, values: Any, n_rows: int) -> Vector:
+    """Return `values` as a float64 array of shape (n_rows,) with finite entries, or raise."""
+    array = _as_array(name, values)
+    if array.ndim != 1:
+        advice = (
+            f"give {name}.ravel()" if array.size == n_rows else f"give one number for each row of X ({n_rows})"
+        )
+        raise InvalidProblem(f"{name} has shape {array.shape}, but one dimension is required; {advice}.")
+    check_length(name, len(array), n_rows)
+    numbers: Vector = _as_floats(name, array).astype(np.float64, copy=False)
+    bad = _first_not_finite(numbers)
+    if bad is not None:
+        raise InvalidProblem(f"{name}[{bad[0]}] is {numbers[bad]}; remove the row or fill it in.")
+    return numbers
+
+
+def check_weight(sample_weight: Any, codes: IntArray, labels: NDArray[Any]) -> Vector:
+    """Return the weights of the rows: none negative, and in each group one that is positive."""
+    weight = check_vector("sample_weight", sample_weight, len(codes))
+    if weight.min() < 0.0:
+        row = int(np.argmax(weight < 0.0))
+        raise InvalidProblem(f"sample_weight[{row}] = {weight[row]:g} is negative; weights must be >= 0.")
+    n_positive = np.bincount(codes, weight > 0.0, len(labels))
+    if not n_positive.all():
+        label = labels[int(np.argmin(n_positive))]
+        raise InvalidProblem(
+            f"all rows of group {label!s} have sample_weight 0, so its mean is not defined; "
+            f"leave the group out or give one of its rows a weight."
+        )
+    return weight
+
+
+def check_length(name: str, length: int, n_rows: int) -> None:
+    """Raise `InvalidProblem` unless there is one entry for each row of X."""
+    if length != n_rows:
+        raise InvalidProblem(f"{name} has {length} entries, but X has {n_rows} rows; they must be as many.")
+
+
+def check_csr(name: str, X: CSRMatrix) -> None:
+    """Raise `InvalidProblem` unless the index arrays of a CSR matrix stay within its data and columns."""
+    indptr, n_rows, n_columns = X.indptr, X.shape[0], X.shape[1]
+    if len(indptr) != n_rows + 1 or indptr[0] != 0:
+        raise InvalidProblem(
+            f"{name}.indptr has {len(indptr)} entries that start with {indptr[:1].tolist()}, but a CSR "
+            f"matrix of {n_rows} rows needs {n_rows + 1} entries that start with 0; build the matrix again."
+        )
+    falls = indptr[1:] < indptr[:-1]
+    if falls.any():
+        row = int(np.argmax(falls))
+        raise InvalidProblem(
+            f"{name}.indptr falls from {indptr[row]} to {indptr[row + 1]} at row {row}, but must not "
+            f"decrease; if it has wrapped around at 2**31, build the matrix with int64 indices."
+        )
+    if not indptr[-1] == len(X.indices) == len(X.data):
+        raise InvalidProblem(
+            f"{name}.indptr ends at {indptr[-1]}, but there are {len(X.indices)} indices and {len(X.data)} "
+            f"data; the three must agree: call {name}.prune() or build the matrix again."
+        )
+    _check_columns(name, X, n_columns)
+
+
+def _check_columns(name: str, X: CSRMatrix, n_columns: int) -> None:
+    if len(X.indices) == 0 or (X.indices.min() >= 0 and X.indices.max() < n_columns):
+        return
+    place = int(np.argmax((X.indices < 0) | (X.indices >= n_columns)))
+    raise InvalidProblem(
+        f"{name}.indices[{place}] = {X.indices[place]} in row {_row_of(X, place)} is no column of the "
+        f"{n_columns} that {name} has; if it wrapped around at 2**31, build the matrix with int64 indices."
+    )
+
+
+def _check_shape(name: str, shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        advice = f"; give {name}.reshape(-1, 1) if it is one column" if len(shape) == 1 else ""
+        raise InvalidProblem(f"{name} has shape {shape}, but (rows, columns) is required{advice}.")
+    if 0 in shape:
+        raise InvalidProblem(f"{name} has shape {shape}, but at least one row and one column are required.")
+
+
+def _check_dense(name: str, array: NDArray[Any], given: Any) -> DenseMatrix:
+    floats: DenseMatrix = _as_floats(name, array)
+    bad = _first_not_finite(floats)
+    if bad is not None:
+        row, column = bad
+        names = getattr(given, "columns", None)
+        label = column if names is None else f"{column} ({names[column]})"
+        raise InvalidProblem(
+            f"{name} is {floats[bad]} in row {row}, column {label}; remove the row or fill the value in."
+        )
+    return floats
+
+
+def _check_sparse_entries(name: str, X: CSRMatrix) -> CSRMatrix:
+    bad = _first_not_finite(X.data)
+    if bad is not None:
+        place = bad[0]
+        raise InvalidProblem(
+            f"{name} is {X.data[place]} in row {_row_of(X, place)}, column {X.indices[place]}; "
+            f"remove the row or fill the value in."
+        )
+    return X
+
+
+def _row_of(X: CSRMatrix, place: int) -> int:
+    return int(np.searchsorted(X.indptr, place, side="right")) - 1
+
+
+def _as_array(name: str, values: Any) -> NDArray[Any]:
+    if sparse.issparse(values):
+        raise InvalidProblem(f"{name} is a sparse matrix, but a dense array is required; give {name}.toarray().")
+    if np.ma.is_masked(values):
+        raise InvalidProblem(f"{name} has masked entries; remove their rows or fill them in.")
+    if hasattr(values, "to_numpy"):
+        return _from_frame(name, values)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InvalidProblem(f"{name} is no array of numbers, its rows differ in length: {error}") from error
+
+
+def _from_frame(name: str, frame: Any) -> NDArray[Any]:
+    """Return a pandas or polars object as an array; nullable numbers become floats with NaN."""
+    array: NDArray[Any] = np.asarray(frame.to_numpy())
+    if array.dtype != object:
+        return array
+    for column, dtype in _dtypes(frame):
+        if not _is_number(dtype):
+            place = "" if column is None else f" column {column!r}"
+            raise InvalidProblem(
+                f"{name}{place} holds {dtype}, but numbers are required; encode or leave it out, or convert "
+                f"it with astype(float)."
+            )
+    return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def _is_number(dtype: Any) -> bool:
+    if hasattr(dtype, "kind"):
+        return dtype.kind in "biuf"
+    return bool(dtype.is_integer() or dtype.is_float())  # polars
+
+
+def _dtypes(frame: Any) -> Iterator[tuple[Any, Any]]:
+    if hasattr(frame, "columns"):
+        yield from zip(frame.columns, frame.dtypes, strict=True)
+    else:
+        yield None, frame.dtype
+
+
+def _as_floats(name: str, X: Any) -> Any:
+    """Return float64 and float32 as they are, other real numbers as float64."""
+    if X.dtype in (np.float64, np.float32):
+        return X
+    if X.dtype.kind not in "biuf":
+        raise InvalidProblem(
+            f"{name} has dtype {X.dtype}, but real numbers are required; convert it with astype(float) if it "
+            f"holds numbers."
+        )
+    return X.astype(np.float64)
+
+
+def _first_not_finite(array: NDArray[Any]) -> tuple[int, ...] | None:
+    """Return the place of the first NaN or infinity; a finite sum, which is quick, rules them out."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(array.sum()):
+            return None
+    rows = max(1, _CHUNK * len(array) // max(1, array.size))
+    for start in range(0, len(array), rows):
+        finite = np.isfinite(array[start : start + rows])
+        if not finite.all():
+            place = np.unravel_index(int(np.argmin(finite)), finite.shape)
+            return (start + int(place[0]), *(int(i) for i in place[1:]))
+    return None

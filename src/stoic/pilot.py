@@ -1,0 +1,319 @@
+"""A pilot on the data: constants estimated from a few samples, and practical settings that follow from them."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from stoic.errors import check_count
+from stoic.means import SmallestBall
+from stoic.problem import Problem
+from stoic.protocols import Array, Vector
+from stoic.schedules import Constants
+
+_LARGEST_BATCH = 64
+_FEWEST_STEPS = 3000
+_JACOBIAN_ENTRIES = 20_000_000
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a few samples tell about a problem, and the settings that follow.
+
+    Attributes
+    ----------
+    constants : Constants
+        Estimates of C_f, L_f, C_g, L_g, σ₀, σ₁ and μ.
+    L : float
+        Smoothness of f∘g, the largest curvature seen between w₀ and the pilot's own optimum.
+    L_sample : float
+        Expected smoothness of single samples: gradient steps on batches of m are stable up to about
+        1/(L + L_sample/m).
+    gradient_norm : float
+        ‖∇(f∘g)(w₀)‖.
+    gradient_noise : float
+        Median deviation of a single sample's gradient.
+    distance : float
+        From w₀ to the pilot's own optimum.
+    eps0 : float
+        The pilot's estimate of F(w₀) − F*.
+    modulus : float
+        Strong convexity that the regularizer gives for certain.
+    budget, cost : int
+        Samples left, and samples that a draw of size 1 costs.
+    n_samples : int or None
+        Data points of a finite sum.
+    delta : float
+        Total failure probability asked for.
+    fewest_steps : int
+        Steps to leave room for before batches grow.
+    """
+
+    constants: Constants
+    L: float
+    L_sample: float
+    gradient_norm: float
+    gradient_noise: float
+    distance: float
+    eps0: float
+    modulus: float
+    budget: int
+    cost: int
+    n_samples: int | None
+    delta: float
+    fewest_steps: int = _FEWEST_STEPS
+
+    @property
+    def mu(self) -> float:
+        """The estimate of μ."""
+        return self.constants.mu
+
+    @property
+    def condition(self) -> float:
+        """The condition number κ = L/μ."""
+        return max(1.0, self.L / self.mu)
+
+    def draws(self) -> int:
+        """Return how many draws of size 1 the budget allows."""
+        return self.budget // self.cost
+
+    def batch_size(self, *, per_step: int = 1) -> int:
+        """Return the batch that leaves enough steps for the condition number."""
+        steps = max(self.fewest_steps, math.ceil(40.0 * self.condition))
+        return min(max(1, self.draws() // (per_step * steps)), _LARGEST_BATCH)
+
+    def n_steps(self, batch_size: int, *, per_step: int = 1) -> int:
+        """Return how many steps of `per_step` batches the budget allows, at least 1."""
+        return max(1, self.draws() // (per_step * batch_size))
+
+    def smoothness(self, batch_size: int) -> float:
+        """Return the smoothness of gradients over batches of this size."""
+        return self.L + self.L_sample / batch_size
+
+    def step_size(self, batch_size: int) -> float:
+        """Return 1/(2L), with the L of batches of this size."""
+        return 0.5 / self.smoothness(batch_size)
+
+    def averaging_step(self, batch_size: int, n_steps: int) -> float:
+        """Return the constant step for an average of all iterates.
+
+        It balances the two terms distance²/(ηT) and ησ²/m of the convex bound, is at most 1/(2L), and long
+        enough that μηT ≥ 10.
+        """
+        noise = self.gradient_noise / math.sqrt(batch_size)
+        balanced = self.distance / (noise * math.sqrt(n_steps)) if noise > 0.0 else math.inf
+        return min(self.step_size(batch_size), max(balanced, 10.0 / (self.mu * n_steps)))
+
+    def n_stages(self, n_steps: int, step_size: float) -> int:
+        """Return how many stages of doubling length fit, the first at least 20 and 5/(μη) steps long."""
+        shortest = max(20.0, 5.0 / (self.mu * step_size))
+        return min(max(1, math.floor(math.log2(n_steps / shortest + 1.0))), 12)
+
+    def reach(self) -> float:
+        """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice the way seen."""
+        return max(2.0 * self.distance, math.sqrt(2.0 * self.eps0 / self.mu)) or math.inf
+
+    def within(self, budget: int) -> "Pilot":
+        """Return the same pilot with another budget."""
+        return replace(self, budget=budget)
+
+    def anchored(self, weight: float) -> "Pilot":
+        """Return the pilot of the problem with (weight/2)‖w − c‖² added."""
+        return replace(self, constants=replace(self.constants, mu=self.mu + weight))
+
+
+class _Sample(NamedTuple):
+    """A fixed batch of a problem: deterministic functions of w."""
+
+    problem: Problem
+    batch: Any
+    size: int
+
+    def smooth(self, w: Vector) -> float:
+        return self.problem.outer.value(self.problem.inner.value(w, self.batch)[0])
+
+    def gradient(self, w: Vector) -> Vector:
+        inner = self.problem.inner
+        return inner.vjp(w, self.batch, self.problem.outer.gradient(inner.value(w, self.batch)[0]))
+
+    def objective(self, w: Vector) -> float:
+        return self.smooth(w) + self.problem.regularizer.value(w)
+
+
+def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta: float = 0.05) -> Pilot:
+    """Draw `size` samples and learn the problem's scales from them.
+
+    The pilot minimizes its own small sample for a few dozen proximal gradient steps: that gives the distance
+    and the gap to cover, and a second point at which to measure curvature and noise.
+    """
+    sample = _Sample(problem, problem.inner.draw(size, rng), size)
+    with np.errstate(all="ignore"):
+        return _measure(sample, w0, rng, delta)
+
+
+def _measure(sample: _Sample, w0: Vector, rng: Generator, delta: float) -> Pilot:
+    problem, inner = sample.problem, sample.problem.inner
+    near = _curvature(sample, w0, 1e-3 * (1.0 + float(np.linalg.norm(w0))), rng)
+    w1 = _descend(sample, w0, near)
+    distance = float(np.linalg.norm(w1 - w0))
+    probe = 1e-3 * (distance or 1.0 + float(np.linalg.norm(w0)))
+    L = max(_curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
+    L = L if 0.0 < L < math.inf else 1.0
+    modulus = problem.strong_convexity + max(0.0, L - _curvature(sample, w1, probe, rng, shift=L))
+    gradient, gradient_noise, L_sample = _single_samples(sample, w0, w1, rng)
+    ends = [_noise(sample, point) for point in (w0, w1)]
+    L_g = _jacobian_smoothness(sample, w1, probe, rng)
+    q = np.linalg.norm(problem.outer.gradient(inner.value(w1, sample.batch)[0]))
+    constants = Constants(
+        C_f=_finite(min(float(getattr(problem.outer, "lipschitz", math.inf)), max(float(q), 1e-12)), 1.0),
+        L_f=_finite(float(getattr(problem.outer, "smoothness", math.inf)), L),
+        C_g=_finite(max(end.C_g for end in ends), 1.0),
+        L_g=_finite(L_g, L),
+        sigma0=_finite(max(end.sigma0 for end in ends), 0.0),
+        sigma1=_finite(max(end.sigma1 for end in ends), 0.0),
+        mu=max(_finite(modulus, 0.0), 1e-6 * L),
+    )
+    return Pilot(
+        constants=constants,
+        L=L,
+        L_sample=_finite(L_sample, L),
+        gradient_norm=_finite(gradient, 0.0),
+        gradient_noise=_finite(gradient_noise, 0.0),
+        distance=_finite(distance, 0.0),
+        eps0=_finite(max(0.0, sample.objective(w0) - sample.objective(w1)), 0.0),
+        modulus=problem.strong_convexity,
+        budget=0,
+        cost=inner.cost(1),
+        n_samples=inner.n_samples,
+        delta=delta,
+    )
+
+
+def _finite(value: float, otherwise: float) -> float:
+    return value if math.isfinite(value) else otherwise
+
+
+def _descend(sample: _Sample, w: Vector, L: float, n_steps: int = 60) -> Vector:
+    """Run proximal gradient with backtracking on the fixed sample."""
+    L = L if 0.0 < L < math.inf else 1.0
+    for _ in range(n_steps):
+        value, gradient = sample.smooth(w), sample.gradient(w)
+        for _ in range(60):
+            trial = sample.problem.regularizer.prox(w - gradient / L, 1.0 / L)
+            move = trial - w
+            bound = value + gradient @ move + 0.5 * L * (move @ move)
+            if sample.smooth(trial) <= bound + 1e-12 * abs(value):
+                break
+            L *= 2.0
+        else:
+            return w
+        if not np.isfinite(trial).all() or np.linalg.norm(move) <= 1e-9 * np.linalg.norm(trial):
+            return w
+        w, L = trial, 0.7 * L
+    return w
+
+
+def _curvature(
+    sample: _Sample, w: Vector, probe: float, rng: Generator, *, shift: float = 0.0, n_steps: int = 12
+) -> float:
+    """Return the largest eigenvalue of H, or of shift·I − H, by power iteration on gradient differences."""
+    direction = rng.standard_normal(w.size)
+    largest = 0.0
+    for _ in range(n_steps):
+        direction /= np.linalg.norm(direction) or 1.0
+        step = probe * direction
+        product = (sample.gradient(w + step) - sample.gradient(w - step)) / (2.0 * probe)
+        product = shift * direction - product if shift else product
+        largest = float(np.linalg.norm(product))
+        if not 0.0 < largest < math.inf:
+            break
+        direction = product
+    return largest
+
+
+def _single_samples(sample: _Sample, w0: Vector, w1: Vector, rng: Generator) -> tuple[float, float, float]:
+    """Return ‖∇(f∘g)(w₀)‖, the median deviation of single gradients, and their expected smoothness.
+
+    For convex samples E‖∇(w₁) − ∇(w₀)‖² ≤ L_sample ⟨E∇(w₁) − E∇(w₀), w₁ − w₀⟩.
+    """
+    problem, inner = sample.problem, sample.problem.inner
+    q = problem.outer.gradient(inner.value(w1, sample.batch)[0])
+    mean = inner.vjp(w1, sample.batch, q)
+    deviations, squares, products = [], 0.0, 0.0
+    for _ in range(min(32, sample.size)):
+        single = inner.draw(1, rng)
+        after, before = inner.vjp(w1, single, q), inner.vjp(w0, single, q)
+        deviations.append(float(np.linalg.norm(after - mean)))
+        squares += float((after - before) @ (after - before))
+        products += float((after - before) @ (w1 - w0))
+    gradient = float(np.linalg.norm(sample.gradient(w0)))
+    return gradient, float(np.median(deviations)), squares / products if products > 0.0 else 0.0
+
+
+class _Noise(NamedTuple):
+    C_g: float
+    sigma0: float
+    sigma1: float
+
+
+def _noise(sample: _Sample, w: Vector) -> _Noise:
+    """Return robust estimates of (E‖∇g‖²)^½, σ₀ and σ₁ from block means."""
+    inner = sample.problem.inner
+    p, d = inner.shape
+    blocks = min(sample.size, max(3, min(30, _JACOBIAN_ENTRIES // (p * d))))
+    per_sample = math.sqrt(sample.size / blocks)
+    sigma0 = per_sample * typical_distance(inner.value(w, sample.batch, blocks))[0]
+    scale, z = typical_distance(inner.jacobian(w, sample.batch, blocks))
+    sigma1 = per_sample * scale
+    return _Noise(math.hypot(float(np.linalg.norm(z)), sigma1), sigma0, sigma1)
+
+
+def typical_distance(block_means: Array) -> tuple[float, Array]:
+    """Return the median distance of block means to their robust mean, and that mean."""
+    center = SmallestBall(0.5).combine(block_means)
+    far = np.linalg.norm((block_means - center).reshape(len(block_means), -1), axis=1)
+    return float(np.median(far)), center
+
+
+def _jacobian_smoothness(sample: _Sample, w: Vector, probe: float, rng: Generator, n_steps: int = 6) -> float:
+    """Return L_g: power iteration on the summed Hessians, then the Frobenius norm along the direction found."""
+    inner = sample.problem.inner
+    direction = rng.standard_normal(w.size)
+    ones = np.ones(inner.shape[0])
+    for _ in range(n_steps):
+        direction /= np.linalg.norm(direction) or 1.0
+        step = probe * direction
+        direction = inner.vjp(w + step, sample.batch, ones) - inner.vjp(w - step, sample.batch, ones)
+    direction /= np.linalg.norm(direction) or 1.0
+    step = probe * direction
+    change = inner.jacobian(w + step, sample.batch) - inner.jacobian(w - step, sample.batch)
+    return float(np.linalg.norm(change)) / (2.0 * probe)
+
+
+def estimate_constants(
+    problem: Problem, w0: Vector | None = None, *, size: int = 1000, seed: int | Generator | None = None
+) -> Constants:
+    r"""Estimate C_f, L_f, C_g, L_g, σ₀, σ₁ and μ robustly from `size` samples (of each group).
+
+    σ₀ and σ₁ are the median distance of block means to their robust mean, times the root of the block size;
+    C_g² is ‖z̃‖² + σ₁²; L_g comes from power iteration on Jacobian differences; μ is the modulus of the
+    regularizer plus the smallest curvature found; C_f and L_f are the outer function's own where it declares
+    them. All are taken at w₀ and at the optimum of the samples drawn, whichever is larger (μ: at the
+    latter). They are estimates of typical size, not bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 3))
+    >>> problem = stoic.Problem(stoic.GroupLoss(X, X @ np.ones(3)), stoic.LogSumExp(1.0))
+    >>> constants = stoic.estimate_constants(problem, seed=0)
+    >>> constants.C_f, constants.L_f, round(constants.L_g)
+    (1.0, 0.5, 2)
+    """
+    size = check_count("size", size, low=3)
+    rng = np.random.default_rng(seed)
+    return run_pilot(problem, problem.start(w0), rng, size=size).constants

@@ -1,0 +1,93 @@
+"""What a part of a problem must offer: `Outer` f, `Inner` g and `Regularizer` r of (1)."""
+
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+Batch = TypeVar("Batch")
+
+
+class Outer(Protocol):
+    r"""The outer function :math:`f : \mathbb R^p \to \mathbb R`.
+
+    Two optional attributes are read where a part has them: ``lipschitz`` (C_f) and ``smoothness``
+    (L_f; 0 declares that f is linear).
+    """
+
+    def value(self, u: Vector) -> float:
+        """Return f(u)."""
+        ...
+
+    def gradient(self, u: Vector) -> Vector:
+        """Return ∇f(u)."""
+        ...
+
+
+class Regularizer(Protocol):
+    r"""The convex function :math:`r`; infinite outside its domain.
+
+    One optional attribute is read where a part has it: ``strong_convexity``, the modulus of r.
+    """
+
+    def value(self, w: Vector) -> float:
+        """Return r(w)."""
+        ...
+
+    def prox(self, v: Vector, step: float) -> Vector:
+        """Return the minimizer of r(w) + ‖w − v‖² / (2 step)."""
+        ...
+
+
+class Inner(Protocol[Batch]):
+    r"""The inner function :math:`g(w) = \mathrm E_\xi[g(w; \xi)]`, drawn apart from being evaluated.
+
+    Evaluation gives the means over `blocks` consecutive parts of a batch (sizes differ by at most one):
+    a robust mean needs no more, and per-sample Jacobians do not fit in memory.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, d)."""
+        ...
+
+    @property
+    def n_samples(self) -> int | None:
+        """Number of data points of a finite sum; None for a stream."""
+        ...
+
+    @property
+    def n_unpenalized(self) -> int:
+        """Number of last coordinates of w that regularizers leave alone (an intercept)."""
+        ...
+
+    def draw(self, size: int, rng: Generator) -> Batch:
+        """Draw `size` samples (for grouped data, of each group)."""
+        ...
+
+    def everything(self) -> Batch:
+        """Return the whole finite sum as one batch."""
+        ...
+
+    def cost(self, size: int) -> int:
+        """Return the number of data points that ``draw(size)`` uses."""
+        ...
+
+    def value(self, w: Vector, batch: Batch, blocks: int = 1) -> Array:
+        """Return the block means of g(w; ξ), of shape (blocks, p)."""
+        ...
+
+    def jacobian(self, w: Vector, batch: Batch, blocks: int = 1) -> Array:
+        """Return the block means of ∇g(w; ξ), of shape (blocks, p, d)."""
+        ...
+
+    def vjp(self, w: Vector, batch: Batch, q: Vector) -> Vector:
+        """Return zᵀq for the mean Jacobian z of the batch, without forming z."""
+        ...
+
+
+AnyInner = Inner[Any]

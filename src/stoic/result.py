@@ -1,0 +1,89 @@
+"""How a solve ended: `Status` and `Result`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from stoic.errors import SolveFailed
+from stoic.protocols import Vector
+
+Record = Mapping[str, float]
+"""One line of a history: samples, evaluations, seconds, stage, truncated shares, and the observers' values."""
+
+
+class Status(Enum):
+    """Why a solve stopped; the value is the sentence that says so."""
+
+    FINISHED = "Every step of the plan was taken."
+    BUDGET_SPENT = "The sample budget does not allow another step."
+    CONVERGED = "The answer moved less than tol at three evaluations in a row."
+    TIME_LIMIT = "max_seconds have passed."
+    STOPPED = "The callback asked to stop."
+    INTERRUPTED = "Interrupted from the keyboard; the answer is the one reached so far."
+    DIVERGED = "The iterates became infinite or NaN; the answer is the last finite one."
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the answer is what the settings promise."""
+        return self in {Status.FINISHED, Status.BUDGET_SPENT, Status.CONVERGED}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `minimize` returns.
+
+    Attributes
+    ----------
+    w : ndarray of shape (d,)
+        The answer, by the output rule of the solver (average or last iterate).
+    status : Status
+        Why the solve stopped.
+    message : str
+        The same in words, with what to change where something went wrong.
+    samples : int
+        Data points drawn: the pilot, reference batches and every step included.
+    evaluations : int
+        Data points times the points w at which they were evaluated.
+    seconds : float
+        Wall time of the steps, observers excluded.
+    n_steps : int
+        Steps taken.
+    truncated_y, truncated_z : float
+        Shares of the steps in which y and z were truncated, (4) and (5).
+    history : list of dict
+        One record per evaluation; ``pandas.DataFrame(result.history)`` makes a table of it.
+    solver : Solver
+        The settings that ran, with everything that was chosen from the pilot filled in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> problem = stoic.Problem(stoic.GroupLoss(np.eye(4, 2), np.ones(4)), stoic.Linear())
+    >>> result = stoic.minimize(problem, "mscg", budget=10_000, seed=0)
+    >>> result.raise_for_status().success
+    True
+    """
+
+    w: Vector
+    status: Status
+    message: str
+    samples: int
+    evaluations: int
+    seconds: float
+    n_steps: int
+    truncated_y: float
+    truncated_z: float
+    history: list[Record]
+    solver: object
+
+    @property
+    def success(self) -> bool:
+        """Whether the answer is what the settings promise."""
+        return self.status.is_success
+
+    def raise_for_status(self) -> "Result":
+        """Return the result itself, or raise `SolveFailed` if the solve did not succeed."""
+        if not self.success:
+            raise SolveFailed(self.message)
+        return self

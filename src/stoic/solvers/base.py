@@ -1,0 +1,286 @@
+"""What a solver is: frozen settings with `tuned`, `init`, `step`, `finished` and `output`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from numpy.random import Generator
+
+from stoic.errors import InvalidParameter, check_count, check_positive, check_probability, check_real
+from stoic.means import MeanEstimator
+from stoic.pilot import Pilot
+from stoic.problem import Problem
+from stoic.protocols import AnyInner, Vector
+
+State = TypeVar("State")
+
+UNBOUNDED = 2**62
+"""More steps than any budget allows."""
+
+
+class _Auto:
+    """The value of a setting that is chosen from a pilot on the data."""
+
+    def __repr__(self) -> str:
+        return "AUTO"
+
+
+AUTO: Any = _Auto()
+
+
+class Info(NamedTuple):
+    """What only an observer wants to know of a step."""
+
+    stage: int = 0
+    value_truncated: bool = False
+    jacobian_truncated: bool = False
+
+
+class Method(Protocol):
+    """What `minimize` takes: a solver, or a recipe that a pilot turns into one."""
+
+    @property
+    def needs_pilot(self) -> bool:
+        """Whether a setting is still to be chosen."""
+        ...
+
+    def check(self, problem: Problem) -> None:
+        """Raise if the problem is outside the method's assumptions, or given settings do not fit."""
+        ...
+
+    def tuned(self, pilot: Pilot) -> "AnySolver":
+        """Return the solver with every open setting chosen from the pilot."""
+        ...
+
+
+class Solver(Method, Protocol[State]):
+    """An algorithm: it never loops, prints, times, or knows how data are stored."""
+
+    def init(self, problem: Problem, w0: Vector, rng: Generator) -> State:
+        """Return the state before the first step."""
+        ...
+
+    def step(self, problem: Problem, state: State, rng: Generator) -> tuple[State, Info]:
+        """Return the state after one more step; `state` itself stays as it was."""
+        ...
+
+    def finished(self, state: State) -> bool:
+        """Whether all planned steps have been taken."""
+        ...
+
+    def output(self, state: State) -> Vector:
+        """Return the answer: average, last, …, as the source says."""
+        ...
+
+
+AnySolver = Solver[Any]
+
+METHODS: dict[str, Callable[[], Method]] = {}
+"""What each method string stands for: settings that are still open, to be tuned by a pilot."""
+
+_Factory = TypeVar("_Factory", bound=Callable[..., Any])
+
+
+def method(name: str) -> Callable[[_Factory], _Factory]:
+    """Register a solver class, or a function that makes one, under a method string."""
+
+    def register(factory: _Factory) -> _Factory:
+        METHODS[name] = factory
+        return factory
+
+    return register
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    r"""The sequence :math:`a_k = \text{start} \cdot (1 + k / \text{delay})^{-\text{power}}`, k = 0, 1, ….
+
+    Examples
+    --------
+    >>> PowerLaw(start=1.0, power=0.5).at(3)
+    0.5
+    """
+
+    start: float
+    power: float = 0.0
+    delay: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive("start", self.start)
+        check_real("power", self.power, low=0.0)
+        check_positive("delay", self.delay)
+
+    def at(self, k: int) -> float:
+        """Return a_k."""
+        return float(self.start * (1.0 + k / self.delay) ** -self.power)
+
+
+def _check_weight(name: str, value: object) -> None:
+    if not isinstance(value, PowerLaw) or value.start > 1.0:
+        raise InvalidParameter(f"{name}={value!r} is not a PowerLaw with start <= 1.")
+
+
+def _check_rate(name: str, value: object) -> None:
+    if not isinstance(value, PowerLaw):
+        raise InvalidParameter(f"{name}={value!r} is not a PowerLaw; use PowerLaw({value!r}) for a constant step.")
+
+
+def _check_output(name: str, value: object) -> None:
+    if value not in {"average", "last"}:
+        raise InvalidParameter(f"{name}={value!r} is not 'average' or 'last'.")
+
+
+_CHECKS: dict[str, Callable[[str, Any], object]] = {
+    "step_size": check_positive,
+    "steps": _check_rate,
+    "weights": _check_weight,
+    "batch_size": check_count,
+    "n_steps": check_count,
+    "n_stages": check_count,
+    "n_trials": check_count,
+    "reference_size": check_count,
+    "radius": lambda name, value: check_real(name, value, low=1e-300),
+    "clip": check_positive,
+    "weight": lambda name, value: check_real(name, value, low=0.0, high=1.0),
+    "extrapolation": lambda name, value: check_real(name, value, low=0.0),
+    "mu": check_positive,
+    "delta": check_probability,
+    "answer": _check_output,
+}
+
+
+class Settings:
+    """What all solvers share: settings are checked by name, and `AUTO` ones come from a pilot."""
+
+    def __post_init__(self) -> None:
+        for name, value in self._items():
+            if name in _CHECKS and value is not AUTO:
+                _CHECKS[name](name, value)
+
+    def _items(self) -> list[tuple[str, Any]]:
+        return [(item.name, getattr(self, item.name)) for item in fields(self)]  # type: ignore[arg-type]
+
+    @property
+    def needs_pilot(self) -> bool:
+        """Whether a setting is still to be chosen."""
+        return any(value is AUTO for _, value in self._items())
+
+    def check(self, problem: Problem) -> None:
+        """Accept every problem; solvers with assumptions of their own say so here."""
+
+
+class Iterate(Protocol):
+    """A state with an iterate, the average of all iterates, and their number."""
+
+    @property
+    def w(self) -> Vector:
+        """The iterate w_t."""
+        ...
+
+    @property
+    def average(self) -> Vector:
+        """The mean of w_1 … w_t."""
+        ...
+
+    @property
+    def t(self) -> int:
+        """Steps taken."""
+        ...
+
+
+class Stepwise(Settings):
+    """A solver that takes `n_steps` steps and answers with the average or the last iterate."""
+
+    n_steps: int
+    answer: str = "average"
+
+    def finished(self, state: Iterate) -> bool:
+        """Whether all steps have been taken."""
+        return state.t >= self.n_steps
+
+    def output(self, state: Iterate) -> Vector:
+        """Return the average of w_1 … w_t, or w_t itself, by the output rule."""
+        return state.w if self.answer == "last" else state.average
+
+
+class TrackedState(NamedTuple):
+    """The iterate w_t, the average of w_1 … w_t, t, the moving estimate y of g, and w_{t−1}."""
+
+    w: Vector
+    average: Vector
+    t: int
+    y: Vector
+    previous: Vector
+
+    def moved(self, w: Vector, y: Vector) -> "TrackedState":
+        """Return the state one step on."""
+        t = self.t + 1
+        return TrackedState(w, running_mean(self.average, w, t), t, y, self.w)
+
+
+class Tracking(Stepwise):
+    """A solver whose y is a moving estimate of g, started at the mean of a first batch."""
+
+    batch_size: int
+
+    def init(self, problem: Problem, w0: Vector, rng: Generator) -> TrackedState:
+        """Start y at the mean of a first batch."""
+        y = problem.inner.value(w0, problem.inner.draw(self.batch_size, rng))[0]
+        return TrackedState(w0, w0, 0, y, w0)
+
+
+class Recipe(Settings):
+    """Settings that `tuned` turns into the solver that runs, such as `Restarted` of many stages."""
+
+    @property
+    def needs_pilot(self) -> bool:
+        """A recipe always does: it is not a solver yet."""
+        return True
+
+
+def either(setting: Any, chosen: Any) -> Any:
+    """Return the setting, or what was chosen for it where it is still open."""
+    return chosen if setting is AUTO else setting
+
+
+class StepRule(NamedTuple):
+    """Step sizes, and the answer that goes with them."""
+
+    steps: PowerLaw
+    answer: str
+    is_strongly_convex: bool
+
+
+def decaying_steps(pilot: Pilot, batch_size: int, n_steps: int, *, convex_power: float) -> StepRule:
+    """Return steps ~ 2/(μk) with the last iterate where the steps outnumber κ, else k^−power with the average.
+
+    Both start at 1/(2L) and bend after 2/(μη) steps, so that they follow the scale of the problem.
+    """
+    start = pilot.step_size(batch_size)
+    delay = 2.0 / (pilot.mu * start)
+    if delay <= n_steps / 5.0:
+        return StepRule(PowerLaw(start, 1.0, delay), "last", True)
+    return StepRule(PowerLaw(start, convex_power, max(1.0, n_steps / 5.0)), "average", False)
+
+
+def running_mean(average: Vector, w: Vector, count: int) -> Vector:
+    """Return the mean of `count` vectors from that of the first count − 1 and the last one."""
+    return average + (w - average) / count
+
+
+def mean_value(inner: AnyInner, w: Vector, batch: Any, size: int, mean: MeanEstimator) -> Vector:
+    """Return the estimate of g(w) that `mean` makes of a batch."""
+    return mean.combine(inner.value(w, batch, mean.n_blocks(size)))
+
+
+def mean_vjp(inner: AnyInner, w: Vector, batch: Any, size: int, mean: MeanEstimator, q: Vector) -> Vector:
+    """Return zᵀq for the estimate z of ∇g(w) that `mean` makes of a batch."""
+    blocks = mean.n_blocks(size)
+    if blocks == 1:
+        return inner.vjp(w, batch, q)
+    return mean.combine(inner.jacobian(w, batch, blocks)).T @ q
+
+
+def batch_gradient(problem: Problem, w: Vector, batch: Any) -> Vector:
+    """Return ∇(f∘g)(w) with plain means over one batch for both y and z."""
+    return problem.inner.vjp(w, batch, problem.outer.gradient(problem.inner.value(w, batch)[0]))

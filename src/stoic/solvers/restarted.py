@@ -1,0 +1,86 @@
+"""The restart combinator: run stages one after another, each from the answer of the one before."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from numpy.random import Generator
+
+from stoic.errors import InvalidParameter
+from stoic.pilot import Pilot
+from stoic.problem import Problem
+from stoic.protocols import Vector
+from stoic.solvers.base import AnySolver, Info, Settings
+
+
+class RestartedState(NamedTuple):
+    """The number of the stage that is running, and its own state."""
+
+    stage: int
+    inner: Any
+
+
+@dataclass(frozen=True)
+class Restarted(Settings):
+    r"""Run solvers one after another: stage k starts at the answer of stage k − 1 (Algorithms 3 and 4).
+
+    RMSCG is ``Restarted`` of `MSCG` stages whose batches double; RROSC is ``Restarted`` of `ROSC` stages with
+    the plan of Theorem 3; RCIVR repeats `CIVR`. Any sequence of solvers with a number of steps of their own
+    will do. One stage alone is that stage, bit for bit. A stage cut short by the budget gives its partial
+    answer.
+
+    Parameters
+    ----------
+    stages : sequence of Solver
+        In the order in which they run.
+
+    Examples
+    --------
+    >>> import stoic
+    >>> stages = [stoic.MSCG(step_size=0.1, batch_size=2**k, n_steps=50) for k in range(4)]
+    >>> len(stoic.Restarted(stages).stages)
+    4
+    """
+
+    stages: tuple[AnySolver, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stages", tuple(self.stages))
+        if not self.stages:
+            raise InvalidParameter("stages is empty; give at least one solver.")
+
+    @property
+    def needs_pilot(self) -> bool:
+        """Whether a stage has a setting that is still to be chosen."""
+        return any(stage.needs_pilot for stage in self.stages)
+
+    def tuned(self, pilot: Pilot) -> "Restarted":
+        """Let each stage choose its settings from an equal share of the budget."""
+        share = pilot.within(pilot.budget // len(self.stages))
+        return replace(self, stages=tuple(stage.tuned(share) for stage in self.stages))
+
+    def check(self, problem: Problem) -> None:
+        """Check every stage."""
+        for stage in self.stages:
+            stage.check(problem)
+
+    def init(self, problem: Problem, w0: Vector, rng: Generator) -> RestartedState:
+        """Start the first stage."""
+        return RestartedState(0, self.stages[0].init(problem, w0, rng))
+
+    def step(self, problem: Problem, state: RestartedState, rng: Generator) -> tuple[RestartedState, Info]:
+        """Take a step of the running stage, starting the next one if it has finished."""
+        k, inner = state
+        if self.stages[k].finished(inner):
+            answer = self.stages[k].output(inner)
+            k += 1
+            inner = self.stages[k].init(problem, answer, rng)  # Alg. 3 and 4: w_k = stage(w_{k−1})
+        inner, info = self.stages[k].step(problem, inner, rng)
+        return RestartedState(k, inner), info._replace(stage=k)
+
+    def finished(self, state: RestartedState) -> bool:
+        """Whether the last stage has finished."""
+        return state.stage == len(self.stages) - 1 and self.stages[-1].finished(state.inner)
+
+    def output(self, state: RestartedState) -> Vector:
+        """Return the answer of the running stage."""
+        return self.stages[state.stage].output(state.inner)

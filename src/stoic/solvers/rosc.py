@@ -1,0 +1,208 @@
+"""ROSC, robust stochastic compositional optimization with reference truncation: Algorithm 5."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from stoic.errors import InvalidParameter, check_real
+from stoic.means import MeanEstimator, SmallestBall
+from stoic.pilot import Pilot
+from stoic.problem import Problem
+from stoic.protocols import AnyInner, Array, Vector
+from stoic.regularizers import prox_in_ball
+from stoic.schedules import TruncatedStage
+from stoic.solvers.base import AUTO, UNBOUNDED, Info, Stepwise, either, method, running_mean
+from stoic.truncation import Levels, truncate
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    r"""Truncation levels whose slacks are measured on each stage's own reference batch.
+
+    Cut into blocks of the mini-batch's size m, the reference batch shows the very quantity that is truncated:
+    the median distance of the block means to the robust mean is a robust scale, and
+
+    .. math:: \text{slack} = \text{factor} \cdot \text{scale} \cdot \sqrt T .
+
+    A smaller factor truncates more: less noise, more bias.
+
+    Parameters
+    ----------
+    C_g, L_g : float
+        Growth of the levels with ‖w − w₀‖.
+    factor : float, default 1.0
+        1 is the theory's level: about one step a stage is truncated.
+    """
+
+    C_g: float
+    L_g: float
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("C_g", "L_g", "factor"):
+            check_real(name, getattr(self, name), low=0.0)
+
+
+class Reference(NamedTuple):
+    """The robust means at the start of a stage, and the levels around them."""
+
+    w: Vector
+    y: Vector
+    z: Array
+    levels: Levels
+
+
+class ROSCState(NamedTuple):
+    """The iterate w_t, the average of w_1 … w_t, t, and what the stage refers to."""
+
+    w: Vector
+    average: Vector
+    t: int
+    reference: Reference
+
+
+@method("rosc")
+@dataclass(frozen=True)
+class ROSC(Stepwise):
+    r"""Robust stochastic compositional optimization with reference truncation: Algorithm 5 of the paper.
+
+    **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`; samples of g and ∇g need second moments only.
+
+    **Algorithm.** From b samples take robust means ỹ₀, z̃₀ of g(w₀), ∇g(w₀). For t = 0 … T−1 draw one batch of m
+    samples with means y, z at w_t and replace outliers by the reference:
+
+    .. math::
+        \hat y &= y \text{ if } \|y - \tilde y_0\| \le C_g \|w_t - w_0\| + \text{slack}_y,
+            \text{ else } \tilde y_0, \qquad (4) \\
+        \hat z &= z \text{ if } \|z - \tilde z_0\|_F \le L_g \|w_t - w_0\| + \text{slack}_z,
+            \text{ else } \tilde z_0, \qquad (5) \\
+        w_{t+1} &= \arg\min_{\|w - w_0\| \le D} \langle \hat z^\top \nabla f(\hat y), w \rangle
+            + \tfrac{1}{2\eta} \|w - w_t\|^2 + r(w).
+
+    The output is the average of w_1 … w_T. The reference costs b samples, a step m (of each group).
+
+    **Guarantee.** One stage of Theorem 3: for linear f, a gap of at most e/2 from one of at most e, with
+    probability 1 − 6δ. For a non-linear f and constant m there is a bias floor of order 1/m² (see `RROSC`).
+
+    **When to use it.** As the building block of `RROSC`.
+
+    Parameters
+    ----------
+    step_size, batch_size, n_steps : float, int, int
+        η, m and T; from the pilot by default.
+    radius : float
+        D; ``math.inf`` for no ball.
+    reference_size : int
+        b.
+    reference_mean : MeanEstimator
+        The robust mean for ỹ₀ and z̃₀; `SmallestBall` by default.
+    levels : Levels or Calibrated
+        Fixed truncation levels, or levels measured on the reference batch (the default).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((1000, 2))
+    >>> problem = stoic.Problem(stoic.GroupLoss(X, X @ [1.0, 2.0] + rng.standard_t(2.1, 1000)), stoic.Linear())
+    >>> stoic.minimize(problem, "rosc", budget=50_000, seed=0).w.round(0)
+    array([1., 2.])
+    """
+
+    step_size: float = AUTO
+    batch_size: int = AUTO
+    n_steps: int = UNBOUNDED
+    radius: float = AUTO
+    reference_size: int = AUTO
+    reference_mean: MeanEstimator = AUTO
+    levels: Levels | Calibrated = AUTO
+
+    @classmethod
+    def of(cls, stage: TruncatedStage) -> "ROSC":
+        """Return the solver of one stage of Theorem 3's plan."""
+        return cls(
+            step_size=stage.step_size,
+            batch_size=stage.batch_size,
+            n_steps=stage.n_steps,
+            radius=stage.radius,
+            reference_size=stage.reference_size,
+            reference_mean=SmallestBall(stage.delta),
+            levels=stage.levels,
+        )
+
+    def tuned(self, pilot: Pilot) -> "ROSC":
+        """Take the step for averages, a ball that holds the optimum, a tenth of the samples as reference."""
+        m = either(self.batch_size, pilot.batch_size())
+        available = pilot.n_steps(m)
+        b = either(self.reference_size, max(2, available * m // 10))
+        delta = max(pilot.delta / 6.0, math.exp(-b / 18.0))
+        n_steps = min(self.n_steps, max(1, available - math.ceil(b / m)))
+        return replace(
+            self,
+            step_size=either(self.step_size, pilot.averaging_step(m, n_steps)),
+            batch_size=m,
+            n_steps=n_steps,
+            radius=either(self.radius, pilot.reach()),
+            reference_size=b,
+            reference_mean=either(self.reference_mean, SmallestBall(delta)),
+            levels=either(self.levels, Calibrated(pilot.constants.C_g, pilot.constants.L_g)),
+        )
+
+    def check(self, problem: Problem) -> None:  # noqa: ARG002
+        """Raise `InvalidParameter` if the reference is too small, or calibration does not know T."""
+        if self.needs_pilot:
+            return
+        self.reference_mean.n_blocks(self.reference_size)
+        if isinstance(self.levels, Calibrated) and self.n_steps == UNBOUNDED:
+            raise InvalidParameter("Calibrated levels grow with √n_steps; give n_steps to ROSC.")
+
+    def init(self, problem: Problem, w0: Vector, rng: Generator) -> ROSCState:
+        """Draw the reference batch and take its robust means."""
+        inner, b = problem.inner, self.reference_size
+        batch = inner.draw(b, rng)  # Alg. 5, l. 1
+        blocks = self.reference_mean.n_blocks(b)
+        y = self.reference_mean.combine(inner.value(w0, batch, blocks))  # Alg. 5, l. 2
+        z = self.reference_mean.combine(inner.jacobian(w0, batch, blocks))
+        return ROSCState(w0, w0, 0, Reference(w0, y, z, self._levels_around(inner, w0, batch, y, z)))
+
+    def _levels_around(self, inner: AnyInner, w0: Vector, batch: Any, y: Vector, z: Array) -> Levels:
+        if isinstance(self.levels, Levels):
+            return self.levels
+        b, m = self.reference_size, self.batch_size
+        blocks = min(b, max(b // m, 3))
+        growth = self.levels.factor * math.sqrt(self.n_steps * (b / blocks) / m)
+        return Levels(
+            C_g=self.levels.C_g,
+            L_g=self.levels.L_g,
+            slack_y=growth * _median_distance(inner.value(w0, batch, blocks), y),
+            slack_z=growth * _median_distance(inner.jacobian(w0, batch, blocks), z),
+        )
+
+    def step(self, problem: Problem, state: ROSCState, rng: Generator) -> tuple[ROSCState, Info]:
+        """Take one step of Algorithm 5."""
+        inner, reference, w = problem.inner, state.reference, state.w
+        batch = inner.draw(self.batch_size, rng)  # Alg. 5, l. 4
+        distance = float(np.linalg.norm(w - reference.w))
+        y, value_truncated = truncate(  # (4)
+            inner.value(w, batch)[0], reference.y, reference.levels.radius_y(distance)
+        )
+        z, jacobian_truncated = truncate(  # (5)
+            inner.jacobian(w, batch)[0], reference.z, reference.levels.radius_z(distance)
+        )
+        ahead = w - self.step_size * (z.T @ problem.outer.gradient(y))
+        w = prox_in_ball(  # Alg. 5, l. 7
+            problem.regularizer, ahead, self.step_size, reference.w, self.radius
+        )
+        t = state.t + 1
+        average = running_mean(state.average, w, t)
+        info = Info(value_truncated=value_truncated, jacobian_truncated=jacobian_truncated)
+        return ROSCState(w, average, t, reference), info
+
+
+def _median_distance(block_means: Array, center: Array) -> float:
+    far = np.linalg.norm((block_means - center).reshape(len(block_means), -1), axis=1)
+    return float(np.median(far))

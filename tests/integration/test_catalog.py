@@ -1,0 +1,57 @@
+"""Every method on every problem of the catalog, at default settings, against an independent solver."""
+
+import numpy as np
+import pytest
+from catalog import CASES, METHODS, is_within_assumptions
+
+import stoic
+
+BUDGET = 200_000
+PAIRS = [(method, name) for name in CASES for method in METHODS]
+FITTING = [pair for pair in PAIRS if is_within_assumptions(pair[0], CASES[pair[1]])]
+CLASHING = [pair for pair in PAIRS if pair not in FITTING]
+
+
+@pytest.mark.parametrize(("method", "name"), FITTING)
+def test_a_method_comes_within_one_percent_of_the_optimum(method, name):
+    case = CASES[name]
+    result = stoic.minimize(case.problem, method, budget=BUDGET, seed=1)
+    assert result.success, result.message
+    assert result.samples <= BUDGET
+    assert case.relative_gap(result.w) <= (0.05 if method == "scgd" else 0.01)
+
+
+@pytest.mark.parametrize(("method", "name"), CLASHING)
+def test_a_problem_outside_the_assumptions_of_a_method_is_refused(method, name):
+    with pytest.raises(stoic.IncompatibleParts, match="needs a linear|needs a strongly convex"):
+        stoic.minimize(CASES[name].problem, method, budget=BUDGET, seed=1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rcivr_reaches_the_optimum_of_a_finite_sum_to_ten_digits(name):
+    case = CASES[name]
+    solver = stoic.RCIVR(rule="finite-sum")
+    w = stoic.minimize(case.problem, solver, budget=BUDGET, seed=2).w
+    assert case.relative_gap(w) <= 1e-10
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_oracle_satisfies_the_optimality_condition_that_stoic_computes(name):
+    # w = prox(w − s∇) at an optimum: ties the oracle's program to the problem it stands for.
+    case, step = CASES[name], 1e-2
+    w = case.optimum
+    moved = case.problem.regularizer.prox(w - step * case.problem.gradient(w), step)
+    assert np.linalg.norm(moved - w) <= 1e-4 * step * max(1.0, np.linalg.norm(case.problem.gradient(case.w0)))
+
+
+def test_the_catalog_holds_every_method_and_every_part():
+    assert set(METHODS) == set(stoic.METHODS)
+    problems = [case.problem for case in CASES.values()]
+    regularizers = {type(getattr(p.regularizer, "regularizer", p.regularizer)) for p in problems}
+    assert regularizers == {stoic.Zero, stoic.L1, stoic.L2, stoic.ElasticNet, stoic.Box, stoic.Simplex}
+    assert {type(p.outer) for p in problems} == {
+        stoic.Linear,
+        stoic.LogSumExp,
+        stoic.SmoothCVaR,
+        stoic.MeanVariance,
+    }
