@@ -45,6 +45,7 @@ format: setup    ## rewrite the code in the house format
 
 figures: setup   ## redraw the figures of the docs
 	$(BIN)/python docs/figures/lemma_1.py
+	$(BIN)/python examples/every_method.py --out docs/figures/every_method.png
 
 clean:           ## remove everything make has made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -2,20 +2,18 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from stoic.errors import check_count
-from stoic.means import SmallestBall
+from stoic.plans import Constants
+from stoic.probes import Sample, curvature, descend, jacobian_smoothness, noise, single_samples
 from stoic.problem import Problem
-from stoic.protocols import Array, Vector
-from stoic.schedules import Constants
+from stoic.protocols import Vector
 
 _LARGEST_BATCH = 64
 _FEWEST_STEPS = 3000
-_JACOBIAN_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -124,47 +122,29 @@ class Pilot:
         return replace(self, constants=replace(self.constants, mu=self.mu + weight))
 
 
-class _Sample(NamedTuple):
-    """A fixed batch of a problem: deterministic functions of w."""
-
-    problem: Problem
-    batch: Any
-    size: int
-
-    def smooth(self, w: Vector) -> float:
-        return self.problem.outer.value(self.problem.inner.value(w, self.batch)[0])
-
-    def gradient(self, w: Vector) -> Vector:
-        inner = self.problem.inner
-        return inner.vjp(w, self.batch, self.problem.outer.gradient(inner.value(w, self.batch)[0]))
-
-    def objective(self, w: Vector) -> float:
-        return self.smooth(w) + self.problem.regularizer.value(w)
-
-
 def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta: float = 0.05) -> Pilot:
     """Draw `size` samples and learn the problem's scales from them.
 
     The pilot minimizes its own small sample for a few dozen proximal gradient steps: that gives the distance
     and the gap to cover, and a second point at which to measure curvature and noise.
     """
-    sample = _Sample(problem, problem.inner.draw(size, rng), size)
+    sample = Sample(problem, problem.inner.draw(size, rng), size)
     with np.errstate(all="ignore"):
         return _measure(sample, w0, rng, delta)
 
 
-def _measure(sample: _Sample, w0: Vector, rng: Generator, delta: float) -> Pilot:
+def _measure(sample: Sample, w0: Vector, rng: Generator, delta: float) -> Pilot:
     problem, inner = sample.problem, sample.problem.inner
-    near = _curvature(sample, w0, 1e-3 * (1.0 + float(np.linalg.norm(w0))), rng)
-    w1 = _descend(sample, w0, near)
+    near = curvature(sample, w0, 1e-3 * (1.0 + float(np.linalg.norm(w0))), rng)
+    w1 = descend(sample, w0, near)
     distance = float(np.linalg.norm(w1 - w0))
     probe = 1e-3 * (distance or 1.0 + float(np.linalg.norm(w0)))
-    L = max(_curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
+    L = max(curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
     L = L if 0.0 < L < math.inf else 1.0
-    modulus = problem.strong_convexity + max(0.0, L - _curvature(sample, w1, probe, rng, shift=L))
-    gradient, gradient_noise, L_sample = _single_samples(sample, w0, w1, rng)
-    ends = [_noise(sample, point) for point in (w0, w1)]
-    L_g = _jacobian_smoothness(sample, w1, probe, rng)
+    modulus = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))
+    gradient, gradient_noise, L_sample = single_samples(sample, w0, w1, rng)
+    ends = [noise(sample, point) for point in (w0, w1)]
+    L_g = jacobian_smoothness(sample, w1, probe, rng)
     q = np.linalg.norm(problem.outer.gradient(inner.value(w1, sample.batch)[0]))
     constants = Constants(
         C_f=_finite(min(float(getattr(problem.outer, "lipschitz", math.inf)), max(float(q), 1e-12)), 1.0),
@@ -193,103 +173,6 @@ def _measure(sample: _Sample, w0: Vector, rng: Generator, delta: float) -> Pilot
 
 def _finite(value: float, otherwise: float) -> float:
     return value if math.isfinite(value) else otherwise
-
-
-def _descend(sample: _Sample, w: Vector, L: float, n_steps: int = 60) -> Vector:
-    """Run proximal gradient with backtracking on the fixed sample."""
-    L = L if 0.0 < L < math.inf else 1.0
-    for _ in range(n_steps):
-        value, gradient = sample.smooth(w), sample.gradient(w)
-        for _ in range(60):
-            trial = sample.problem.regularizer.prox(w - gradient / L, 1.0 / L)
-            move = trial - w
-            bound = value + gradient @ move + 0.5 * L * (move @ move)
-            if sample.smooth(trial) <= bound + 1e-12 * abs(value):
-                break
-            L *= 2.0
-        else:
-            return w
-        if not np.isfinite(trial).all() or np.linalg.norm(move) <= 1e-9 * np.linalg.norm(trial):
-            return w
-        w, L = trial, 0.7 * L
-    return w
-
-
-def _curvature(
-    sample: _Sample, w: Vector, probe: float, rng: Generator, *, shift: float = 0.0, n_steps: int = 12
-) -> float:
-    """Return the largest eigenvalue of H, or of shift·I − H, by power iteration on gradient differences."""
-    direction = rng.standard_normal(w.size)
-    largest = 0.0
-    for _ in range(n_steps):
-        direction /= np.linalg.norm(direction) or 1.0
-        step = probe * direction
-        product = (sample.gradient(w + step) - sample.gradient(w - step)) / (2.0 * probe)
-        product = shift * direction - product if shift else product
-        largest = float(np.linalg.norm(product))
-        if not 0.0 < largest < math.inf:
-            break
-        direction = product
-    return largest
-
-
-def _single_samples(sample: _Sample, w0: Vector, w1: Vector, rng: Generator) -> tuple[float, float, float]:
-    """Return ‖∇(f∘g)(w₀)‖, the median deviation of single gradients, and their expected smoothness.
-
-    For convex samples E‖∇(w₁) − ∇(w₀)‖² ≤ L_sample ⟨E∇(w₁) − E∇(w₀), w₁ − w₀⟩.
-    """
-    problem, inner = sample.problem, sample.problem.inner
-    q = problem.outer.gradient(inner.value(w1, sample.batch)[0])
-    mean = inner.vjp(w1, sample.batch, q)
-    deviations, squares, products = [], 0.0, 0.0
-    for _ in range(min(32, sample.size)):
-        single = inner.draw(1, rng)
-        after, before = inner.vjp(w1, single, q), inner.vjp(w0, single, q)
-        deviations.append(float(np.linalg.norm(after - mean)))
-        squares += float((after - before) @ (after - before))
-        products += float((after - before) @ (w1 - w0))
-    gradient = float(np.linalg.norm(sample.gradient(w0)))
-    return gradient, float(np.median(deviations)), squares / products if products > 0.0 else 0.0
-
-
-class _Noise(NamedTuple):
-    C_g: float
-    sigma0: float
-    sigma1: float
-
-
-def _noise(sample: _Sample, w: Vector) -> _Noise:
-    """Return robust estimates of (E‖∇g‖²)^½, σ₀ and σ₁ from block means."""
-    inner = sample.problem.inner
-    p, d = inner.shape
-    blocks = min(sample.size, max(3, min(30, _JACOBIAN_ENTRIES // (p * d))))
-    per_sample = math.sqrt(sample.size / blocks)
-    sigma0 = per_sample * typical_distance(inner.value(w, sample.batch, blocks))[0]
-    scale, z = typical_distance(inner.jacobian(w, sample.batch, blocks))
-    sigma1 = per_sample * scale
-    return _Noise(math.hypot(float(np.linalg.norm(z)), sigma1), sigma0, sigma1)
-
-
-def typical_distance(block_means: Array) -> tuple[float, Array]:
-    """Return the median distance of block means to their robust mean, and that mean."""
-    center = SmallestBall(0.5).combine(block_means)
-    far = np.linalg.norm((block_means - center).reshape(len(block_means), -1), axis=1)
-    return float(np.median(far)), center
-
-
-def _jacobian_smoothness(sample: _Sample, w: Vector, probe: float, rng: Generator, n_steps: int = 6) -> float:
-    """Return L_g: power iteration on the summed Hessians, then the Frobenius norm along the direction found."""
-    inner = sample.problem.inner
-    direction = rng.standard_normal(w.size)
-    ones = np.ones(inner.shape[0])
-    for _ in range(n_steps):
-        direction /= np.linalg.norm(direction) or 1.0
-        step = probe * direction
-        direction = inner.vjp(w + step, sample.batch, ones) - inner.vjp(w - step, sample.batch, ones)
-    direction /= np.linalg.norm(direction) or 1.0
-    step = probe * direction
-    change = inner.jacobian(w + step, sample.batch) - inner.jacobian(w - step, sample.batch)
-    return float(np.linalg.norm(change)) / (2.0 * probe)
 
 
 def estimate_constants(

@@ -115,8 +115,11 @@ class Problem:
         """Return ∇(f∘g)(w), the gradient of the smooth part, exact over the data."""
         w = self.check_point("w", w)
         with np.errstate(over="ignore"):
-            q = self.outer.gradient(self.inner.value(w, self._data)[0])
-            return self.inner.vjp(w, self._data, q)
+            return self.batch_gradient(w, self._data)
+
+    def batch_gradient(self, w: Vector, batch: Any) -> Vector:
+        """Return ∇(f∘g)(w) with plain means over one batch for g and ∇g alike."""
+        return self.inner.vjp(w, batch, self.outer.gradient(self.inner.value(w, batch)[0]))
 
     def start(self, w0: Vector | None) -> Vector:
         """Return a copy of `w0` after checks; by default the point of dom r nearest to zero."""

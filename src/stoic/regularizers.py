@@ -51,12 +51,28 @@ class _Penalty:
 
 @dataclass(frozen=True)
 class Zero(_Penalty):
-    """No regularizer: r(w) = 0."""
+    """No regularizer: r(w) = 0, and the prox leaves every point where it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> stoic.Zero().value(np.ones(3))
+    0.0
+    """
 
 
 @dataclass(frozen=True)
 class L1(_Penalty):
-    r"""The lasso penalty :math:`r(w) = \alpha \|w\|_1` with α ≥ 0; its prox thresholds softly."""
+    r"""The lasso penalty :math:`r(w) = \alpha \|w\|_1` with α ≥ 0; its prox thresholds softly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> stoic.L1(0.5).prox(np.array([2.0, 0.3]), step=1.0)
+    array([1.5, 0. ])
+    """
 
     alpha: float
 
@@ -68,7 +84,15 @@ class L1(_Penalty):
 
 @dataclass(frozen=True)
 class L2(_Penalty):
-    r"""The ridge penalty :math:`r(w) = (\alpha / 2) \|w\|^2` with α ≥ 0, the modulus of strong convexity."""
+    r"""The ridge penalty :math:`r(w) = (\alpha / 2) \|w\|^2` with α ≥ 0, the modulus of strong convexity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> stoic.L2(1.0).prox(np.array([2.0, -4.0]), step=1.0)
+    array([ 1., -2.])
+    """
 
     alpha: float
 
@@ -83,6 +107,13 @@ class ElasticNet(_Penalty):
     r"""The sum :math:`r(w) = \alpha \rho \|w\|_1 + (\alpha (1 - \rho) / 2) \|w\|^2`, as in scikit-learn.
 
     α ≥ 0, and ρ = `l1_ratio` is in [0, 1]. The modulus of strong convexity is α(1 − ρ).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> stoic.ElasticNet(2.0, l1_ratio=0.5).prox(np.array([3.0, 0.5]), step=1.0)
+    array([1., 0.])
     """
 
     alpha: float
@@ -104,6 +135,13 @@ class Box:
 
     The bounds are numbers or vectors, low ≤ high; -inf and inf leave a side open. `value` allows errors of
     1e-9 of the larger finite bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> stoic.Box(-1.0, 1.0).prox(np.array([2.0, -0.5]), step=1.0)
+    array([ 1. , -0.5])
     """
 
     low: ArrayLike

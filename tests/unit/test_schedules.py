@@ -8,7 +8,8 @@ import pytest
 
 from stoic.errors import InvalidParameter
 from stoic.means import n_vector_blocks
-from stoic.schedules import Constants, Stage, TruncatedStage, one_stage_terms, theorem_1, theorem_2, theorem_3
+from stoic.plans import Constants, Stage, TruncatedStage
+from stoic.schedules import one_stage_terms, theorem_1, theorem_2, theorem_3
 
 ORDINARY = Constants(C_f=1.0, L_f=0.05, C_g=3.0, L_g=2.0, sigma0=2.0, sigma1=4.0, mu=0.1)
 QUIET = dataclasses.replace(ORDINARY, sigma0=0.0, sigma1=0.0)

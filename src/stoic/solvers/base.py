@@ -279,8 +279,3 @@ def mean_vjp(inner: AnyInner, w: Vector, batch: Any, size: int, mean: MeanEstima
     if blocks == 1:
         return inner.vjp(w, batch, q)
     return mean.combine(inner.jacobian(w, batch, blocks)).T @ q
-
-
-def batch_gradient(problem: Problem, w: Vector, batch: Any) -> Vector:
-    """Return ∇(f∘g)(w) with plain means over one batch for both y and z."""
-    return problem.inner.vjp(w, batch, problem.outer.gradient(problem.inner.value(w, batch)[0]))

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solvers.base import AUTO, UNBOUNDED, Info, Stepwise, batch_gradient, either, method
+from stoic.solvers.base import AUTO, UNBOUNDED, Info, Stepwise, either, method
 from stoic.solvers.mscg import MSCGState
 
 
@@ -74,7 +74,7 @@ class ClippedSGD(Stepwise):
 
     def step(self, problem: Problem, state: MSCGState, rng: Generator) -> tuple[MSCGState, Info]:
         """Take one clipped step."""
-        v = batch_gradient(problem, state.w, problem.inner.draw(self.batch_size, rng))
+        v = problem.batch_gradient(state.w, problem.inner.draw(self.batch_size, rng))
         norm = float(np.linalg.norm(v))
         is_clipped = norm > self.clip
         if is_clipped:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from stoic.means import Mean, MeanEstimator, SmallestBall
 from stoic.pilot import Pilot
-from stoic.schedules import Plan, Stage
+from stoic.plans import Plan, Stage
 from stoic.solvers.base import AUTO, Recipe, either, method
 from stoic.solvers.mscg import MSCG
 from stoic.solvers.restarted import Restarted

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from stoic.pilot import Pilot
-from stoic.schedules import Plan, TruncatedStage
+from stoic.plans import Plan, TruncatedStage
 from stoic.solvers.base import AUTO, Recipe, either, method
 from stoic.solvers.restarted import Restarted
 from stoic.solvers.rosc import ROSC, Calibrated

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from stoic.errors import IncompatibleParts, check_real
 from stoic.means import MeanEstimator, SmallestBall
 from stoic.pilot import Pilot
+from stoic.probes import median_distance
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.regularizers import prox_in_ball
@@ -43,8 +44,8 @@ class RSMDStage(Stepwise):
         The robust mean of the reference gradient.
     smoothness : float
         L, the growth of the truncation level with the distance from the center.
-    factor : float, default 1.0
-        The slack is factor · scale · √N, with the scale measured on the reference batch.
+    factor, least : float
+        The slack is scale · max(least, factor · √N), with the scale measured on the reference batch.
     """
 
     step_size: float
@@ -54,7 +55,8 @@ class RSMDStage(Stepwise):
     reference_size: int
     reference_mean: MeanEstimator
     smoothness: float
-    factor: float = 1.0
+    factor: float
+    least: float
 
     def tuned(self, pilot: Pilot) -> "RSMDStage":  # noqa: ARG002
         """Return itself: a stage has no open settings."""
@@ -72,8 +74,9 @@ class RSMDStage(Stepwise):
         blocks = self.reference_mean.n_blocks(b)
         gradients = inner.jacobian(w0, inner.draw(b, rng), blocks).transpose(0, 2, 1) @ q
         reference = self.reference_mean.combine(gradients)
-        scale = float(np.median(np.linalg.norm(gradients - reference, axis=1)))
-        slack = self.factor * scale * math.sqrt(self.n_steps * (b / blocks) / self.batch_size)
+        scale = median_distance(gradients, reference)
+        wide = max(self.least, self.factor * math.sqrt(self.n_steps))
+        slack = wide * scale * math.sqrt(b / blocks / self.batch_size)
         return RSMDState(w0, w0, 0, w0, reference, slack)
 
     def step(self, problem: Problem, state: RSMDState, rng: Generator) -> tuple[RSMDState, Info]:
@@ -118,8 +121,8 @@ class RSMD(Recipe):
     ----------
     n_stages, step_size, batch_size, radius : int, float, int, float
         Number of stages, η₁, m and R₁; from the pilot by default.
-    factor : float, default 1.0
-        Multiplies the truncation slack; smaller truncates more.
+    factor, least : float, default 0.1 and 3.0
+        Size of the truncation slack, as for `Calibrated`; smaller truncates more.
 
     References
     ----------
@@ -141,11 +144,13 @@ class RSMD(Recipe):
     step_size: float = AUTO
     batch_size: int = AUTO
     radius: float = AUTO
-    factor: float = 1.0
+    factor: float = 0.1
+    least: float = 3.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_real("factor", self.factor, low=0.0)
+        check_real("least", self.least, low=0.0)
 
     def check(self, problem: Problem) -> None:
         """Raise `IncompatibleParts` unless f is linear."""
@@ -171,6 +176,7 @@ class RSMD(Recipe):
             reference_mean=SmallestBall(pilot.delta),
             smoothness=pilot.L,
             factor=self.factor,
+            least=self.least,
         )
 
     @staticmethod

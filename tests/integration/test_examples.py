@@ -1,0 +1,44 @@
+"""What the README and the examples show is what happens."""
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import stoic
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_example_of_the_readme_prints_what_the_readme_says(capsys):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, output = re.search(r"```python\n(.*?)```\n+```text\n(.*?)```", readme, re.DOTALL).groups()
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out == output
+
+
+def test_the_table_of_the_readme_lists_every_method():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", readme, re.MULTILINE)) == set(stoic.METHODS)
+
+
+def test_links_in_the_documents_lead_somewhere():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_demo_prints_a_line_for_every_method_and_draws_its_figure(tmp_path):
+    figure = tmp_path / "figures" / "demo.png"
+    script = ROOT / "examples" / "every_method.py"
+    command = [sys.executable, script, "--budget", "4000", "--repetitions", "2", "--out", figure]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    first_words = {line.split()[0] for line in shown.splitlines()}
+    assert set(stoic.METHODS) <= first_words
+    assert figure.stat().st_size > 10_000
+
+
+def test_the_benchmarks_can_be_imported():
+    for script in (ROOT / "benchmarks").glob("*.py"):
+        runpy.run_path(str(script), run_name="not main")
