@@ -24,7 +24,7 @@ demo: setup      ## solve a heavy-tailed group-DRO problem with every method: a 
 test: setup      ## run the test suite
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-check: lint types contracts doctest    ## everything that is checked without running a solve
+check: lint types contracts doctest    ## lint, types, import contracts, doctests
 
 lint: setup
 	$(BIN)/ruff check .

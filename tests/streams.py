@@ -4,10 +4,11 @@ The plans of the theorems ask for more samples than can be drawn one by one. A s
 for the laws below the mean of n samples costs no more than one of them.
 """
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -102,7 +103,7 @@ class Stream:
     phases: Vector
     law: Law
     planted: dict[int, float] = field(default_factory=dict)
-    _drawn: list[int] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     n_samples = None
     n_unpenalized = 0
@@ -131,14 +132,8 @@ class Stream:
         """Return ∇g(w)."""
         return self.A + self.h * w
 
-    def planting(self, planted: dict[int, float]) -> "Stream":
-        """Return the stream at its beginning, with other planted samples."""
-        return replace(self, planted=planted, _drawn=[])
-
     def draw(self, size: int, rng: Generator) -> Batch:
-        planted = self.planted.get(len(self._drawn), 0.0)
-        self._drawn.append(size)
-        return Batch(size, rng, planted)
+        return Batch(size, rng, self.planted.get(next(self._numbers), 0.0))
 
     def everything(self) -> Batch:
         raise ValueError("a stream has no end.")
@@ -177,8 +172,10 @@ class KnownProblem:
     def eps0(self) -> float:
         return self.gap(self.w0)
 
-    def with_inner(self, inner: Any) -> "KnownProblem":
-        return replace(self, problem=replace(self.problem, inner=inner))
+    def planted(self, planted: dict[int, float]) -> Problem:
+        """Return the problem with a stream that is at its beginning and has planted samples."""
+        inner = replace(self.problem.inner, planted=planted, _numbers=itertools.count())
+        return replace(self.problem, inner=inner)
 
 
 def smooth_maximum(law: Law) -> KnownProblem:

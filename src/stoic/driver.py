@@ -11,9 +11,9 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.engines.plain import Chunk, Limits, run_chunk
-from stoic.errors import InvalidParameter, check_count, check_positive, check_probability
+from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
 from stoic.inners.metered import BudgetSpent, Metered
-from stoic.pilot import run_pilot
+from stoic.pilot import pilot_cost, run_pilot
 from stoic.problem import Problem
 from stoic.progress import progress_bar
 from stoic.protocols import Vector
@@ -67,9 +67,10 @@ def minimize(
     evaluate_every : int, optional
         Samples between two records; by default a fiftieth of the budget.
     tol : float, optional
-        Stop when the answer moved by less than tol·max(1, ‖w‖) at three records in a row.
+        Stop when the answer moved by less than tol·max(1, ‖w‖) at three records in a row; records at which a
+        solver had not updated its answer are passed over.
     max_seconds : float, optional
-        Stop at the first step after this time.
+        Stop at the first step after this time on the wall clock, observers included.
     verbose : bool, default False
         Show a progress bar on standard error.
     chunk_size : int, default 1000
@@ -99,6 +100,8 @@ def minimize(
     >>> result.success, result.samples <= 100_000, result.w.round(0)
     (True, True, array([1., 1., 1., 1., 1.]))
     """
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"problem={problem!r} is not a Problem; give Problem(inner, outer, regularizer).")
     budget = check_count("budget", budget)
     every = budget // 50 or 1 if evaluate_every is None else check_count("evaluate_every", evaluate_every)
     chunk_size = check_count("chunk_size", chunk_size)
@@ -109,7 +112,8 @@ def minimize(
         deadline = time.perf_counter() + check_positive("max_seconds", max_seconds)
     chosen = _resolve(method)
     chosen.check(problem)
-    run = _Run(problem, budget, np.random.default_rng(seed), dict(observers or {}), callback, tol)
+    _check_watchers(observers, callback)
+    run = _Run(problem, budget, _generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
             run.start(chosen, problem.start(w0), delta)
@@ -122,9 +126,33 @@ def minimize(
     return run.result()
 
 
+_COUNTS = ("samples", "evaluations", "seconds", "stage", "truncated_y", "truncated_z")
+
+
+def _generator(seed: int | Generator | None) -> Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(f"seed={seed!r} is not a whole number >= 0, a Generator or None.") from error
+
+
+def _check_watchers(observers: object, callback: object) -> None:
+    if callback is not None and not callable(callback):
+        raise InvalidParameter(f"callback={callback!r} is not a function.")
+    if observers is None:
+        return
+    if not isinstance(observers, Mapping):
+        raise InvalidParameter(f"observers={observers!r} is not a mapping of names to functions of w.")
+    for name, observe in observers.items():
+        if not callable(observe) or name in _COUNTS:
+            raise InvalidParameter(
+                f"observers[{name!r}]={observe!r} must be a function under a name other than {', '.join(_COUNTS)}."
+            )
+
+
 def _resolve(method: str | Method) -> Method:
     if not isinstance(method, str):
-        if not hasattr(method, "tuned"):
+        if isinstance(method, type) or not hasattr(method, "tuned"):
             raise InvalidParameter(f"method={method!r} is neither a method string nor a solver's settings.")
         return method
     if method not in METHODS:
@@ -149,23 +177,32 @@ class _Run:
         self.meter = Metered(problem.inner, budget)
         self.problem = problem.with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
-        self.seconds, self.quiet = 0.0, 0
+        self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
         self.history: list[Record] = []
 
     def start(self, method: Method, w0: Vector, delta: float) -> None:
         """Choose open settings from a pilot, and start the solver."""
         began = time.perf_counter()
-        with np.errstate(all="ignore"):
-            self.solver = self._tuned(method, w0, delta)
-            state = self.solver.init(self.problem, w0, self.rng)
+        self.method, self.last, self.answer = method, w0, w0
+        try:
+            with np.errstate(all="ignore"):
+                self.method = self._tuned(method, w0, delta)
+                self.chunk = Chunk(self.solver.init(self.problem, w0, self.rng))
+        except KeyboardInterrupt:
+            self.chunk = Chunk(None, ending=Status.INTERRUPTED)
+        self.recorded = self.chunk
         self.seconds += time.perf_counter() - began
-        self.chunk = self.recorded = Chunk(state)
-        self.last = w0
 
-    def _tuned(self, method: Method, w0: Vector, delta: float) -> AnySolver:
+    @property
+    def solver(self) -> AnySolver:
+        """The method, once nothing about it is open."""
+        return cast("AnySolver", self.method)
+
+    def _tuned(self, method: Method, w0: Vector, delta: float) -> Method:
         if not method.needs_pilot:
-            return cast("AnySolver", method)
+            return method
         size = max(3, min(_LARGEST_PILOT, self.meter.budget // (50 * self.meter.cost(1))))
+        self.meter.require(pilot_cost(size) * self.meter.cost(1))
         pilot = run_pilot(self.problem, w0, self.rng, size=size, delta=delta)
         solver = method.tuned(pilot.within(self.meter.left))
         solver.check(self.problem)
@@ -180,7 +217,8 @@ class _Run:
                 while self.chunk.ending is None and self.meter.samples < mark:
                     self._advance(Limits(mark, chunk_size, deadline))
                     show(self.meter.samples, f"stage {self.chunk.stage + 1}")
-                self._observe()
+                if self.meter.samples != self.recorded_samples:
+                    self._observe()
         except KeyboardInterrupt:  # while observing
             self.chunk = self.chunk._replace(ending=Status.INTERRUPTED)
         _log.info("%s %d samples", self.chunk.ending, self.meter.samples)
@@ -192,14 +230,17 @@ class _Run:
 
     def _observe(self) -> None:
         """Add a record, and let the callback and the tolerance end the solve."""
-        w = self.solver.output(self.chunk.state).copy()
+        answer = self.solver.output(self.chunk.state)
+        w = answer.copy()
         w.flags.writeable = False
         record = self._record(w)
         self.history.append(record)
-        self.recorded = self.chunk
-        moved = float(np.linalg.norm(w - self.last)) / max(1.0, float(np.linalg.norm(w)))
-        self.quiet = self.quiet + 1 if self.tol is not None and moved < self.tol else 0
-        self.last = w
+        self.recorded, self.recorded_samples = self.chunk, self.meter.samples
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = float(np.linalg.norm(w - self.last)) / max(1.0, float(np.linalg.norm(w)))
+        if self.tol is not None and answer is not self.answer:  # one that was not updated says nothing
+            self.quiet = self.quiet + 1 if moved < self.tol else 0
+        self.last, self.answer = w, answer
         if self.chunk.ending is None and self.quiet >= _QUIET_EVALUATIONS:
             self.chunk = self.chunk._replace(ending=Status.CONVERGED)
         if self.callback is not None:
@@ -227,7 +268,7 @@ class _Run:
         if status is Status.DIVERGED:
             message += " Use a smaller step size, or rescale the data so that losses stay far below 1e300."
         return Result(
-            w=self.solver.output(chunk.state).copy(),
+            w=(self.last if chunk.state is None else self.solver.output(chunk.state)).copy(),
             status=status,
             message=message,
             samples=self.meter.samples,
@@ -237,5 +278,5 @@ class _Run:
             truncated_y=chunk.truncated_y / max(1, chunk.n_steps),
             truncated_z=chunk.truncated_z / max(1, chunk.n_steps),
             history=self.history,
-            solver=self.solver,
+            solver=self.method,
         )

@@ -318,14 +318,11 @@ def _rescaled(points: Array) -> tuple[Array, int]:
         return np.ldexp(rows, -exponent), exponent
 
 
-def _squared_distances(rows: Array, width: int = 4096) -> Array:
+def _squared_distances(rows: Array) -> Array:
     """Return the (k, k) squared distances; infinite where they overflow or a row is not finite."""
-    lower = np.zeros((len(rows), len(rows)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, rows.shape[1], width):  # columns that fit in the cache
-            part = rows[:, start : start + width]
-            for i in range(len(rows)):
-                difference = part[: i + 1] - part[i]  # itself included: NaN unless the row is finite
-                lower[i, : i + 1] += np.einsum("ij,ij->i", difference, difference)
-    lower[np.isnan(lower)] = np.inf
-    return lower + np.tril(lower, -1).T
+    from scipy.spatial.distance import pdist, squareform  # noqa: PLC0415 - slow to import
+
+    squared = np.asarray(squareform(pdist(rows, "sqeuclidean"), checks=False))
+    not_finite = ~np.isfinite(rows).all(axis=1)
+    squared[not_finite] = squared[:, not_finite] = np.inf
+    return squared

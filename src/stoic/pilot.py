@@ -2,18 +2,22 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from stoic.errors import check_count
+from stoic.means import SmallestBall
 from stoic.plans import Constants
 from stoic.probes import Sample, curvature, descend, jacobian_smoothness, noise, single_samples
 from stoic.problem import Problem
-from stoic.protocols import Vector
+from stoic.protocols import Outer, Vector
 
 _LARGEST_BATCH = 64
 _FEWEST_STEPS = 3000
+_PARTS = 5
+_SINGLE_DRAWS = 32
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,8 @@ class Pilot:
         return min(self.step_size(batch_size), max(balanced, 10.0 / (self.mu * n_steps)))
 
     def n_stages(self, n_steps: int, step_size: float) -> int:
-        """Return how many stages of doubling length fit, the first at least 20 and 5/(μη) steps long."""
-        shortest = max(20.0, 5.0 / (self.mu * step_size))
+        """Return how many stages of doubling length fit, the first at least 50 and 5/(μη) steps long."""
+        shortest = max(50.0, 5.0 / (self.mu * step_size))
         return min(max(1, math.floor(math.log2(n_steps / shortest + 1.0))), 12)
 
     def reach(self) -> float:
@@ -122,57 +126,88 @@ class Pilot:
         return replace(self, constants=replace(self.constants, mu=self.mu + weight))
 
 
+def pilot_cost(size: int) -> int:
+    """Return how many draws of size 1 a pilot of `size` amounts to."""
+    return size + min(_SINGLE_DRAWS, size)
+
+
 def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta: float = 0.05) -> Pilot:
     """Draw `size` samples and learn the problem's scales from them.
 
-    The pilot minimizes its own small sample for a few dozen proximal gradient steps: that gives the distance
-    and the gap to cover, and a second point at which to measure curvature and noise.
+    The samples are cut into five parts, and each is minimized for a few dozen proximal gradient steps. Of the
+    five optima the one in the middle (the center of the smallest ball with half of them) gives the distance
+    and the gap to cover, and a second point at which to measure curvature and noise: a wild sample spoils one
+    part, not the pilot.
     """
-    sample = Sample(problem, problem.inner.draw(size, rng), size)
+    n_parts = min(_PARTS, size)
+    sizes = [size // n_parts + (k < size % n_parts) for k in range(n_parts)]
+    parts = [Sample(problem, problem.inner.draw(n, rng), n) for n in sizes]
+    singles = [problem.inner.draw(1, rng) for _ in range(min(_SINGLE_DRAWS, size))]
     with np.errstate(all="ignore"):
-        return _measure(sample, w0, rng, delta)
+        return _measure(parts, singles, w0, rng, delta)
 
 
-def _measure(sample: Sample, w0: Vector, rng: Generator, delta: float) -> Pilot:
-    problem, inner = sample.problem, sample.problem.inner
-    near = curvature(sample, w0, 1e-3 * (1.0 + float(np.linalg.norm(w0))), rng)
-    w1 = descend(sample, w0, near)
+def _measure(parts: list[Sample], singles: list[Any], w0: Vector, rng: Generator, delta: float) -> Pilot:
+    problem = parts[0].problem
+    probe = 1e-3 * (1.0 + float(np.linalg.norm(w0)))
+    curvatures = [curvature(part, w0, probe, rng) for part in parts]
+    optima = [descend(part, w0, start) for part, start in zip(parts, curvatures, strict=True)]
+    middle = int(np.argmin(np.linalg.norm(optima - SmallestBall(0.5).combine(np.array(optima)), axis=1)))
+    sample, w1 = parts[middle], optima[middle]
     distance = float(np.linalg.norm(w1 - w0))
-    probe = 1e-3 * (distance or 1.0 + float(np.linalg.norm(w0)))
-    L = max(curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
+    probe = 1e-3 * distance or probe
+    ways = (0.5 * (w0 + w1), w1)
+    L = max(curvatures[middle], *(curvature(sample, point, probe, rng) for point in ways))
     L = L if 0.0 < L < math.inf else 1.0
-    modulus = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))
-    gradient, gradient_noise, L_sample = single_samples(sample, w0, w1, rng)
-    ends = [noise(sample, point) for point in (w0, w1)]
-    L_g = jacobian_smoothness(sample, w1, probe, rng)
-    q = np.linalg.norm(problem.outer.gradient(inner.value(w1, sample.batch)[0]))
-    constants = Constants(
-        C_f=_finite(min(float(getattr(problem.outer, "lipschitz", math.inf)), max(float(q), 1e-12)), 1.0),
-        L_f=_finite(float(getattr(problem.outer, "smoothness", math.inf)), L),
-        C_g=_finite(max(end.C_g for end in ends), 1.0),
-        L_g=_finite(L_g, L),
-        sigma0=_finite(max(end.sigma0 for end in ends), 0.0),
-        sigma1=_finite(max(end.sigma1 for end in ends), 0.0),
-        mu=max(_finite(modulus, 0.0), 1e-6 * L),
-    )
+    growth = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))
+    spread = single_samples(sample, singles, w0, w1)
     return Pilot(
-        constants=constants,
+        constants=_constants(parts, sample, (w0, w1), probe, rng, L=L, mu=max(_finite(growth, 0.0), 1e-6 * L)),
         L=L,
-        L_sample=_finite(L_sample, L),
-        gradient_norm=_finite(gradient, 0.0),
-        gradient_noise=_finite(gradient_noise, 0.0),
+        L_sample=_finite(spread.smoothness, L),
+        gradient_norm=_finite(float(np.linalg.norm(sample.gradient(w0))), 0.0),
+        gradient_noise=_finite(spread.noise, 0.0),
         distance=_finite(distance, 0.0),
         eps0=_finite(max(0.0, sample.objective(w0) - sample.objective(w1)), 0.0),
         modulus=problem.strong_convexity,
         budget=0,
-        cost=inner.cost(1),
-        n_samples=inner.n_samples,
+        cost=problem.inner.cost(1),
+        n_samples=problem.inner.n_samples,
         delta=delta,
+    )
+
+
+def _constants(
+    parts: list[Sample],
+    sample: Sample,
+    ends: tuple[Vector, Vector],
+    probe: float,
+    rng: Generator,
+    *,
+    L: float,
+    mu: float,
+) -> Constants:
+    outer = sample.problem.outer
+    seen = [noise(parts, point) for point in ends]
+    L_g = max(jacobian_smoothness(sample, point, probe, rng) for point in ends)
+    return Constants(
+        C_f=_declared(outer, "lipschitz", max(end.slope for end in seen)),
+        L_f=_declared(outer, "smoothness", L),
+        C_g=_finite(max(end.C_g for end in seen), 1.0),
+        L_g=_finite(L_g, L),
+        sigma0=_finite(max(end.sigma0 for end in seen), 0.0),
+        sigma1=_finite(max(end.sigma1 for end in seen), 0.0),
+        mu=mu,
     )
 
 
 def _finite(value: float, otherwise: float) -> float:
     return value if math.isfinite(value) else otherwise
+
+
+def _declared(outer: Outer, name: str, otherwise: float) -> float:
+    """Return what the outer function declares, or `otherwise` where that is nothing finite."""
+    return _finite(float(getattr(outer, name, math.inf)), _finite(otherwise, 1.0))
 
 
 def estimate_constants(
@@ -181,10 +216,10 @@ def estimate_constants(
     r"""Estimate C_f, L_f, C_g, L_g, σ₀, σ₁ and μ robustly from `size` samples (of each group).
 
     σ₀ and σ₁ are the median distance of block means to their robust mean, times the root of the block size;
-    C_g² is ‖z̃‖² + σ₁²; L_g comes from power iteration on Jacobian differences; μ is the modulus of the
-    regularizer plus the smallest curvature found; C_f and L_f are the outer function's own where it declares
-    them. All are taken at w₀ and at the optimum of the samples drawn, whichever is larger (μ: at the
-    latter). They are estimates of typical size, not bounds.
+    C_g² is ‖z̃‖² + σ₁²; L_g comes from power iteration on Jacobian differences; each is taken at w₀ and at the
+    optimum of the samples drawn, whichever is larger. μ is the modulus of the regularizer plus the smallest
+    curvature found at the latter. C_f and L_f are the outer function's own where it declares finite ones, else
+    ‖∇f‖ at these points and the smoothness of f∘g. They are estimates of typical size, not bounds.
 
     Examples
     --------

@@ -33,7 +33,7 @@ class Sample(NamedTuple):
         return self.smooth(w) + self.problem.regularizer.value(w)
 
 
-def descend(sample: Sample, w: Vector, L: float, n_steps: int = 60) -> Vector:
+def descend(sample: Sample, w: Vector, L: float, n_steps: int = 40) -> Vector:
     """Run proximal gradient with backtracking on the fixed sample."""
     L = L if 0.0 < L < math.inf else 1.0
     for _ in range(n_steps):
@@ -54,7 +54,7 @@ def descend(sample: Sample, w: Vector, L: float, n_steps: int = 60) -> Vector:
 
 
 def curvature(
-    sample: Sample, w: Vector, probe: float, rng: Generator, *, shift: float = 0.0, n_steps: int = 12
+    sample: Sample, w: Vector, probe: float, rng: Generator, *, shift: float = 0.0, n_steps: int = 10
 ) -> float:
     """Return the largest eigenvalue of H, or of shift·I − H, by power iteration on gradient differences."""
     direction = rng.standard_normal(w.size)
@@ -71,45 +71,53 @@ def curvature(
     return largest
 
 
-def single_samples(sample: Sample, w0: Vector, w1: Vector, rng: Generator) -> tuple[float, float, float]:
-    """Return ‖∇(f∘g)(w₀)‖, the median deviation of single gradients, and their expected smoothness.
+class Spread(NamedTuple):
+    """Median deviation of single samples' gradients, and their expected smoothness."""
 
-    For convex samples E‖∇(w₁) − ∇(w₀)‖² ≤ L_sample ⟨E∇(w₁) − E∇(w₀), w₁ − w₀⟩.
+    noise: float
+    smoothness: float
+
+
+def single_samples(sample: Sample, singles: list[Any], w0: Vector, w1: Vector) -> Spread:
+    """Return how the gradients of single samples scatter at w₁, and how they change from w₀ to w₁.
+
+    For convex samples E‖∇(w₁) − ∇(w₀)‖² ≤ L ⟨E∇(w₁) − E∇(w₀), w₁ − w₀⟩, L the expected smoothness.
     """
     problem, inner = sample.problem, sample.problem.inner
     q = problem.outer.gradient(inner.value(w1, sample.batch)[0])
     mean = inner.vjp(w1, sample.batch, q)
     deviations, squares, products = [], 0.0, 0.0
-    for _ in range(min(32, sample.size)):
-        single = inner.draw(1, rng)
+    for single in singles:
         after, before = inner.vjp(w1, single, q), inner.vjp(w0, single, q)
         deviations.append(float(np.linalg.norm(after - mean)))
         squares += float((after - before) @ (after - before))
         products += float((after - before) @ (w1 - w0))
-    gradient = float(np.linalg.norm(sample.gradient(w0)))
-    return gradient, float(np.median(deviations)), squares / products if products > 0.0 else 0.0
+    return Spread(float(np.median(deviations)), squares / products if products > 0.0 else 0.0)
 
 
 class Noise(NamedTuple):
-    """Robust estimates of (E‖∇g‖²)^½, σ₀ and σ₁."""
+    """Robust estimates of (E‖∇g‖²)^½, σ₀ and σ₁, and ‖∇f‖ at the robust mean of g."""
 
+    slope: float
     C_g: float
     sigma0: float
     sigma1: float
 
 
-def noise(sample: Sample, w: Vector) -> Noise:
-    """Return robust estimates of (E‖∇g‖²)^½, σ₀ and σ₁ from block means."""
-    inner = sample.problem.inner
-    p, d = inner.shape
-    blocks = min(sample.size, max(3, min(30, _JACOBIAN_ENTRIES // (p * d))))
-    per_sample = math.sqrt(sample.size / blocks)
+def noise(parts: list[Sample], w: Vector) -> Noise:
+    """Return robust estimates from block means at w, blocks of all parts together."""
+    problem = parts[0].problem
+    p, d = problem.inner.shape
+    most = max(1, min(6, _JACOBIAN_ENTRIES // (p * d * len(parts))))
+    blocks = min(most, *(part.size for part in parts))
+    values = np.concatenate([problem.inner.value(w, part.batch, blocks) for part in parts])
+    jacobians = np.concatenate([problem.inner.jacobian(w, part.batch, blocks) for part in parts])
     center = SmallestBall(0.5).combine  # any δ: the blocks are given
-    values, jacobians = inner.value(w, sample.batch, blocks), inner.jacobian(w, sample.batch, blocks)
-    z = center(jacobians)
-    sigma0 = per_sample * median_distance(values, center(values))
-    sigma1 = per_sample * median_distance(jacobians, z)
-    return Noise(math.hypot(float(np.linalg.norm(z)), sigma1), sigma0, sigma1)
+    y, z = center(values), center(jacobians)
+    per_sample = math.sqrt(sum(part.size for part in parts) / len(values))
+    sigma0, sigma1 = per_sample * median_distance(values, y), per_sample * median_distance(jacobians, z)
+    slope = float(np.linalg.norm(problem.outer.gradient(y)))
+    return Noise(slope, math.hypot(float(np.linalg.norm(z)), sigma1), sigma0, sigma1)
 
 
 def median_distance(block_means: Array, center: Array) -> float:

@@ -134,7 +134,10 @@ class Problem:
 
     def check_point(self, name: str, w: Vector) -> Vector:
         """Return `w` as a float vector of length d with finite entries, or raise."""
-        w = np.asarray(w, dtype=np.float64)
+        given = np.asarray(w)
+        if given.dtype.kind not in "biuf":
+            raise InvalidProblem(f"{name} has dtype {given.dtype}; give {self.dimension} real numbers.")
+        w = given.astype(np.float64, copy=False)
         if w.shape != (self.dimension,):
             raise InvalidProblem(f"{name} has shape {w.shape}, but the problem has {self.dimension} variables.")
         if not np.isfinite(w).all():

@@ -31,7 +31,8 @@ class Outer(Protocol):
 class Regularizer(Protocol):
     r"""The convex function :math:`r`; infinite outside its domain.
 
-    One optional attribute is read where a part has it: ``strong_convexity``, the modulus of r.
+    Two optional attributes are read where a part has them: ``strong_convexity``, the modulus of r, and
+    ``is_isotropic``, whether r is a multiple of a squared distance (its prox in a ball is then a projection).
     """
 
     def value(self, w: Vector) -> float:

@@ -45,7 +45,7 @@ class Result:
     evaluations : int
         Data points times the points w at which they were evaluated.
     seconds : float
-        Wall time of the steps, observers excluded.
+        Wall time of pilot, start and steps; observers are outside this clock.
     n_steps : int
         Steps taken.
     truncated_y, truncated_z : float

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from catalog import CASES
 
 import stoic
+from catalog import CASES
 from stoic.solvers.base import running_mean
 from stoic.solvers.prox_boost import ProxBoosted, ProxStage
 from stoic.solvers.rsmd import RSMDStage

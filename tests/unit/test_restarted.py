@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from catalog import CASES
 
 import stoic
+from catalog import CASES
 
 PROBLEM = CASES["logsumexp-l2"].problem
 
@@ -29,9 +29,7 @@ SOLVERS = [
     stage(),
     rosc(),
     stoic.CIVR(step_size=0.01, batch_size=1, n_steps=10, anchor_size=5),
-    stoic.SCSC(
-        steps=stoic.PowerLaw(0.01), weights=stoic.PowerLaw(0.5), batch_size=1, n_steps=10, answer="last"
-    ),
+    stoic.SCSC(steps=stoic.PowerLaw(0.01), weights=stoic.PowerLaw(0.5), batch_size=1, n_steps=10, answer="last"),
     stoic.Restarted([stage(3), stage(4)]),
 ]
 

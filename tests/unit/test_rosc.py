@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from catalog import CASES
 
 import stoic
+from catalog import CASES
 
 PROBLEM = CASES["logsumexp-l2"].problem
 W0 = np.zeros(10)
@@ -94,7 +94,11 @@ def test_a_stage_of_the_plan_of_theorem_3_becomes_a_solver():
     solver = stoic.RROSC.from_plan(plan)
     assert not solver.needs_pilot
     for stage, planned in zip(solver.stages, plan.stages, strict=True):
-        assert (stage.step_size, stage.n_steps, stage.radius) == (planned.step_size, planned.n_steps, planned.radius)
+        assert (stage.step_size, stage.n_steps, stage.radius) == (
+            planned.step_size,
+            planned.n_steps,
+            planned.radius,
+        )
         assert (stage.reference_size, stage.levels) == (planned.reference_size, planned.levels)
 
 

@@ -1,6 +1,7 @@
 """An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
 
 from typing import Any, NamedTuple
+from weakref import ref
 
 from numpy.random import Generator
 
@@ -16,10 +17,11 @@ class BudgetSpent(Exception):  # noqa: N818 - a signal between meter and driver,
 
 
 class Drawn(NamedTuple):
-    """A batch with the number of data points in it."""
+    """A batch, the number of data points in it, and the points w at which it has been evaluated."""
 
     batch: Any
     size: int
+    points: list[ref[Vector]]
 
 
 class Metered:
@@ -41,7 +43,6 @@ class Metered:
         self.budget = budget
         self.samples = 0
         self.evaluations = 0
-        self._evaluated: list[tuple[Drawn, Vector]] = []
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,27 +68,32 @@ class Metered:
         """Return the number of data points that ``draw(size)`` uses."""
         return self._inner.cost(size)
 
-    def _spend(self, samples: int) -> None:
-        if self.samples + samples > self.budget:
+    def require(self, samples: int) -> None:
+        """Raise `BudgetSpent` unless so many samples may still be drawn."""
+        if samples > self.left:
             raise BudgetSpent(self.samples + samples)
+
+    def _spend(self, samples: int) -> None:
+        self.require(samples)
         self.samples += samples
-        self._evaluated.clear()
 
     def draw(self, size: int, rng: Generator) -> Drawn:
         """Draw and count, or raise `BudgetSpent` before anything is drawn."""
         self._spend(self.cost(size))
-        return Drawn(self._inner.draw(size, rng), self.cost(size))
+        return Drawn(self._inner.draw(size, rng), self.cost(size), [])
 
     def everything(self) -> Drawn:
         """Return the whole finite sum, counted as drawn."""
         n_samples = self._inner.n_samples or 0
         self._spend(n_samples)
-        return Drawn(self._inner.everything(), n_samples)
+        return Drawn(self._inner.everything(), n_samples, [])
 
     def _count(self, w: Vector, drawn: Drawn) -> None:
-        if not any(drawn is batch and w is point for batch, point in self._evaluated):
-            self._evaluated.append((drawn, w))
+        alive = [point for point in drawn.points if point() is not None]
+        if not any(w is point() for point in alive):
+            alive.append(ref(w))
             self.evaluations += drawn.size
+        drawn.points[:] = alive
 
     def value(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
         """Return the block means of g(w; ξ)."""

@@ -6,7 +6,7 @@ from numpy.random import Generator
 
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.solvers.base import AUTO, UNBOUNDED, Info, TrackedState, Tracking, either, method
+from stoic.solvers.base import AUTO, UNBOUNDED, Info, TrackedState, Tracking, either, method, planned
 
 
 @method("alexr")
@@ -60,7 +60,7 @@ class ALEXR(Tracking):
     def tuned(self, pilot: Pilot) -> "ALEXR":
         """Take the step for averages."""
         m = either(self.batch_size, pilot.batch_size(per_step=2))
-        n_steps = min(self.n_steps, pilot.n_steps(m, per_step=2))
+        n_steps = planned(self.n_steps, pilot.n_steps(m, per_step=2))
         step_size = either(self.step_size, pilot.averaging_step(m, n_steps))
         return replace(self, step_size=step_size, batch_size=m, n_steps=n_steps)
 

@@ -17,6 +17,7 @@ from stoic.solvers.base import (
     decaying_steps,
     either,
     method,
+    planned,
 )
 
 
@@ -71,7 +72,7 @@ class ASCPG(Tracking):
     def tuned(self, pilot: Pilot) -> "ASCPG":
         """Take the rule that the condition number allows."""
         m = either(self.batch_size, pilot.batch_size(per_step=2))
-        n_steps = min(self.n_steps, pilot.n_steps(m, per_step=2))
+        n_steps = planned(self.n_steps, pilot.n_steps(m, per_step=2))
         chosen = decaying_steps(pilot, m, n_steps, convex_power=5.0 / 7.0)
         power = 0.8 if chosen.is_strongly_convex else 4.0 / 7.0
         return replace(

@@ -130,6 +130,22 @@ def _check_output(name: str, value: object) -> None:
         raise InvalidParameter(f"{name}={value!r} is not 'average' or 'last'.")
 
 
+def _check_mean(name: str, value: object) -> None:
+    if not hasattr(value, "n_blocks"):
+        raise InvalidParameter(f"{name}={value!r} is not a mean estimator such as SmallestBall(0.05).")
+
+
+def _check_levels(name: str, value: object) -> None:
+    if isinstance(value, int | float):
+        raise InvalidParameter(f"{name}={value!r} is neither Levels nor Calibrated.")
+
+
+def check_method(name: str, value: object) -> None:
+    """Raise `InvalidParameter` unless `value` is a solver's settings or a recipe."""
+    if isinstance(value, type) or not hasattr(value, "tuned"):
+        raise InvalidParameter(f"{name}={value!r} is not a solver's settings, such as MSCG().")
+
+
 _CHECKS: dict[str, Callable[[str, Any], object]] = {
     "step_size": check_positive,
     "steps": _check_rate,
@@ -141,6 +157,11 @@ _CHECKS: dict[str, Callable[[str, Any], object]] = {
     "reference_size": check_count,
     "radius": lambda name, value: check_real(name, value, low=1e-300),
     "clip": check_positive,
+    "mean": _check_mean,
+    "reference_mean": _check_mean,
+    "levels": _check_levels,
+    "solver": check_method,
+    "anchor_size": lambda name, value: check_count(name, value, low=0),
     "weight": lambda name, value: check_real(name, value, low=0.0, high=1.0),
     "extrapolation": lambda name, value: check_real(name, value, low=0.0),
     "mu": check_positive,
@@ -169,8 +190,17 @@ class Settings:
         """Accept every problem; solvers with assumptions of their own say so here."""
 
 
-class Iterate(Protocol):
-    """A state with an iterate, the average of all iterates, and their number."""
+class Counted(Protocol):
+    """A state that knows how many steps have been taken."""
+
+    @property
+    def t(self) -> int:
+        """Steps taken."""
+        ...
+
+
+class Averaged(Counted, Protocol):
+    """A state with an iterate and the average of all iterates."""
 
     @property
     def w(self) -> Vector:
@@ -182,25 +212,23 @@ class Iterate(Protocol):
         """The mean of w_1 … w_t."""
         ...
 
-    @property
-    def t(self) -> int:
-        """Steps taken."""
-        ...
-
 
 class Stepwise(Settings):
-    """A solver that takes `n_steps` steps and answers with the average or the last iterate."""
+    """A solver that takes `n_steps` steps."""
 
     n_steps: int
-    answer: str = "average"
 
-    def finished(self, state: Iterate) -> bool:
+    def finished(self, state: Counted) -> bool:
         """Whether all steps have been taken."""
         return state.t >= self.n_steps
 
-    def output(self, state: Iterate) -> Vector:
-        """Return the average of w_1 … w_t, or w_t itself, by the output rule."""
-        return state.w if self.answer == "last" else state.average
+
+class Averaging(Stepwise):
+    """A solver that answers with the average of w_1 … w_t."""
+
+    def output(self, state: Averaged) -> Vector:
+        """Return the average of w_1 … w_t."""
+        return state.average
 
 
 class TrackedState(NamedTuple):
@@ -222,6 +250,11 @@ class Tracking(Stepwise):
     """A solver whose y is a moving estimate of g, started at the mean of a first batch."""
 
     batch_size: int
+    answer: str = "average"
+
+    def output(self, state: Averaged) -> Vector:
+        """Return the average of w_1 … w_t, or w_t itself, by the output rule."""
+        return state.w if self.answer == "last" else state.average
 
     def init(self, problem: Problem, w0: Vector, rng: Generator) -> TrackedState:
         """Start y at the mean of a first batch."""
@@ -241,6 +274,11 @@ class Recipe(Settings):
 def either(setting: Any, chosen: Any) -> Any:
     """Return the setting, or what was chosen for it where it is still open."""
     return chosen if setting is AUTO else setting
+
+
+def planned(n_steps: int, affordable: int) -> int:
+    """Return the number of steps asked for, or what the budget allows where none was."""
+    return affordable if n_steps == UNBOUNDED else n_steps
 
 
 class StepRule(NamedTuple):

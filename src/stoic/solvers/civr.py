@@ -10,7 +10,7 @@ from stoic.errors import IncompatibleParts
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Array, Vector
-from stoic.solvers.base import AUTO, UNBOUNDED, Info, Stepwise, either, method
+from stoic.solvers.base import AUTO, UNBOUNDED, Info, Stepwise, either, method, planned
 
 EVERYTHING = 0
 """The anchor size that stands for the whole finite sum."""
@@ -24,11 +24,6 @@ class CIVRState(NamedTuple):
     t: int
     y: Vector | None
     z: Array | None
-
-    @property
-    def average(self) -> Vector:
-        """The answer is the last iterate; there is no average."""
-        return self.w
 
 
 @method("civr")
@@ -82,7 +77,7 @@ class CIVR(Stepwise):
         anchor = either(self.anchor_size, EVERYTHING if fits else max(1, pilot.draws() // 2))
         left = pilot.draws() - (anchor or (pilot.n_samples or 0) // pilot.cost)
         m = either(self.batch_size, max(1, math.floor(left * pilot.mu / (10.0 * pilot.L))))
-        n_steps = min(self.n_steps, max(2, left // m))
+        n_steps = planned(self.n_steps, max(2, left // m))
         return replace(
             self,
             step_size=either(self.step_size, pilot.step_size(m)),
@@ -98,6 +93,10 @@ class CIVR(Stepwise):
                 "CIVR(anchor_size=EVERYTHING) needs a finite sum, but the inner part is a stream; "
                 "give the number of samples of the anchor."
             )
+
+    def output(self, state: CIVRState) -> Vector:
+        """Return the last iterate."""
+        return state.w
 
     def init(self, problem: Problem, w0: Vector, rng: Generator) -> CIVRState:  # noqa: ARG002
         """Start at w0; the anchor is drawn by the first step."""

@@ -8,13 +8,13 @@ from numpy.random import Generator
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solvers.base import AUTO, UNBOUNDED, Info, Stepwise, either, method
+from stoic.solvers.base import AUTO, UNBOUNDED, Averaging, Info, either, method, planned
 from stoic.solvers.mscg import MSCGState
 
 
 @method("clipped-sgd")
 @dataclass(frozen=True)
-class ClippedSGD(Stepwise):
+class ClippedSGD(Averaging):
     r"""Stochastic gradient steps whose gradient is clipped to a largest norm.
 
     **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`; stated for plain stochastic problems (linear f).
@@ -59,7 +59,7 @@ class ClippedSGD(Stepwise):
         """Take the step for averages and a level that ordinary batches do not reach."""
         m = either(self.batch_size, pilot.batch_size())
         level = max(pilot.gradient_norm, 3.0 * pilot.gradient_noise / m**0.5) or 1.0
-        n_steps = min(self.n_steps, pilot.n_steps(m))
+        n_steps = planned(self.n_steps, pilot.n_steps(m))
         return replace(
             self,
             step_size=either(self.step_size, pilot.averaging_step(m, n_steps)),

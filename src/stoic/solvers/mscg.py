@@ -12,12 +12,13 @@ from stoic.protocols import Vector
 from stoic.solvers.base import (
     AUTO,
     UNBOUNDED,
+    Averaging,
     Info,
-    Stepwise,
     either,
     mean_value,
     mean_vjp,
     method,
+    planned,
     running_mean,
 )
 
@@ -37,7 +38,7 @@ class MSCGState(NamedTuple):
 
 @method("mscg")
 @dataclass(frozen=True)
-class MSCG(Stepwise):
+class MSCG(Averaging):
     r"""Mini-batch stochastic compositional gradient: Algorithm 2 of the paper.
 
     **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`, f∘g convex and L-smooth.
@@ -84,7 +85,7 @@ class MSCG(Stepwise):
     def tuned(self, pilot: Pilot) -> "MSCG":
         """Take the step for averages and the batch that spreads the budget over enough steps."""
         m = either(self.batch_size, max(pilot.batch_size(per_step=2), self.mean.smallest_batch))
-        n_steps = min(self.n_steps, pilot.n_steps(m, per_step=2))
+        n_steps = planned(self.n_steps, pilot.n_steps(m, per_step=2))
         step_size = either(self.step_size, pilot.averaging_step(m, n_steps))
         return replace(self, step_size=step_size, batch_size=m, n_steps=n_steps)
 

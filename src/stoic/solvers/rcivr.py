@@ -23,8 +23,8 @@ class RCIVR(Recipe):
 
     **Guarantee.** In expectation: linear convergence on finite sums, O(log(1/ε)/(με)) samples on expectations.
 
-    **When to use it.** Finite data that are passed over many times: it reaches the exact optimum of the data at
-    hand. With wild labels that optimum is itself wild.
+    **When to use it.** Finite data that are passed over many times: it converges to the exact optimum of the data
+    at hand, fast where the condition number is moderate. With wild labels that optimum is itself wild.
 
     Parameters
     ----------

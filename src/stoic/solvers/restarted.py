@@ -9,7 +9,7 @@ from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solvers.base import AnySolver, Info, Settings
+from stoic.solvers.base import AnySolver, Info, Settings, check_method
 
 
 class RestartedState(NamedTuple):
@@ -47,6 +47,8 @@ class Restarted(Settings):
         object.__setattr__(self, "stages", tuple(self.stages))
         if not self.stages:
             raise InvalidParameter("stages is empty; give at least one solver.")
+        for k, stage in enumerate(self.stages):
+            check_method(f"stages[{k}]", stage)
 
     @property
     def needs_pilot(self) -> bool:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from stoic.means import Mean, MeanEstimator, SmallestBall
+from stoic.means import GeometricMedianOfMeans, Mean, MeanEstimator, SmallestBall
 from stoic.pilot import Pilot
 from stoic.plans import Plan, Stage
 from stoic.solvers.base import AUTO, Recipe, either, method
@@ -32,7 +32,9 @@ class RMSCG(Recipe):
     n_stages, step_size, batch_size, n_steps : int, float, int, int
         K, η, m₁ and T; from the pilot by default.
     mean : MeanEstimator, default Mean()
-        ``AUTO`` is `SmallestBall` with the smallest δ that the batches can buy.
+        ``AUTO``, what ``"rmscg-robust"`` takes, is `GeometricMedianOfMeans` with the δ/(2TK) of Theorem 2, or the
+        smallest δ that the batches can buy: its error bound is of the same form as that of the paper's
+        `SmallestBall`, with a fifth of the blocks, and it does not live on one block alone.
 
     Examples
     --------
@@ -74,8 +76,9 @@ class RMSCG(Recipe):
         n_stages = either(self.n_stages, pilot.n_stages(total, step_size))
         n_steps = either(self.n_steps, max(1, total // (2**n_stages - 1)))
         events = 2 * n_steps * n_stages
-        delta = max(pilot.delta / events, math.exp(-max(3, m // 8) / 18.0))
-        mean = either(self.mean, SmallestBall(delta))
+        rate = GeometricMedianOfMeans.rate
+        delta = max(pilot.delta / events, math.exp(-max(3, m // 4) / rate))  # blocks of four samples or more
+        mean = either(self.mean, GeometricMedianOfMeans(delta))
         return Restarted(
             tuple(
                 MSCG(step_size=step_size, batch_size=m * 2**k, n_steps=n_steps, mean=mean) for k in range(n_stages)
@@ -84,12 +87,12 @@ class RMSCG(Recipe):
 
     def _first_batch(self, pilot: Pilot) -> int:
         if self.mean is not AUTO:
-            return pilot.batch_size(per_step=2)
+            return max(pilot.batch_size(per_step=2), self.mean.smallest_batch)
         fewest = math.ceil(20.0 * pilot.condition)  # robust batches are large: spend on them what κ allows
         return max(8, pilot.draws() // (2 * max(fewest, 600)))
 
 
 @method("rmscg-robust")
 def robust_rmscg() -> RMSCG:
-    """Return RMSCG with the paper's robust option."""
+    """Return RMSCG with a robust mean in every step."""
     return RMSCG(mean=AUTO)

@@ -15,7 +15,7 @@ from stoic.probes import median_distance
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Array, Vector
 from stoic.regularizers import prox_in_ball
-from stoic.solvers.base import AUTO, UNBOUNDED, Info, Stepwise, either, method, running_mean
+from stoic.solvers.base import AUTO, UNBOUNDED, Averaging, Info, either, method, planned, running_mean
 from stoic.truncation import Levels, truncate
 
 
@@ -78,7 +78,7 @@ class ROSCState(NamedTuple):
 
 @method("rosc")
 @dataclass(frozen=True)
-class ROSC(Stepwise):
+class ROSC(Averaging):
     r"""Robust stochastic compositional optimization with reference truncation: Algorithm 5 of the paper.
 
     **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`; samples of g and ∇g need second moments only.
@@ -152,7 +152,7 @@ class ROSC(Stepwise):
         available = pilot.n_steps(m)
         b = either(self.reference_size, max(2, available * m // 10))
         delta = max(pilot.delta / 6.0, math.exp(-b / 18.0))
-        n_steps = min(self.n_steps, max(1, available - math.ceil(b / m)))
+        n_steps = planned(self.n_steps, max(1, available - math.ceil(b / m)))
         return replace(
             self,
             step_size=either(self.step_size, pilot.averaging_step(m, n_steps)),
@@ -161,7 +161,7 @@ class ROSC(Stepwise):
             radius=either(self.radius, pilot.reach()),
             reference_size=b,
             reference_mean=either(self.reference_mean, SmallestBall(delta)),
-            levels=either(self.levels, Calibrated(pilot.constants.C_g, pilot.constants.L_g)),
+            levels=either(self.levels, Calibrated(1.1 * pilot.constants.C_g, 1.1 * pilot.constants.L_g)),
         )
 
     def check(self, problem: Problem) -> None:  # noqa: ARG002

@@ -24,8 +24,8 @@ class RROSC(Recipe):
 
     **Guarantee.** Linear f: F(ŵ) − F* ≤ ε with probability 1 − δ and O(log²(1/δ)/(με)) samples (Theorem 3);
     `RROSC.from_plan` runs the theorem's own plan. For a non-linear f the theorem does not hold: with a
-    constant batch E ∇f(ŷ) ≠ ∇f(g), and the gap stops at a floor of order 1/(μm²) when ∇²f is Lipschitz, 1/m
-    at worst. The defaults take m as large as the number of steps allows, which keeps the floor low.
+    constant batch E ∇f(ŷ) ≠ ∇f(g), and the gap stops at a floor of order 1/(μm²) when ∇²f is Lipschitz,
+    1/(μm) at worst. The defaults take m as large as the number of steps allows, which keeps the floor low.
 
     **When to use it.** Heavy-tailed data and a budget of samples: the paper's method, and the default.
 

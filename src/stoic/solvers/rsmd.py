@@ -1,8 +1,8 @@
 """RSMD, robust stochastic mirror descent of Nazin, Nemirovsky, Tsybakov and Juditsky."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +14,7 @@ from stoic.probes import median_distance
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.regularizers import prox_in_ball
-from stoic.solvers.base import AUTO, UNBOUNDED, Info, Recipe, Stepwise, either, method, running_mean
+from stoic.solvers.base import AUTO, Averaging, Info, Recipe, either, method, running_mean
 from stoic.solvers.restarted import Restarted
 from stoic.truncation import truncate
 
@@ -31,7 +31,7 @@ class RSMDState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RSMDStage(Stepwise):
+class RSMDStage(Averaging):
     """One stage of `RSMD`: truncated gradient steps in a ball around its first point.
 
     Parameters
@@ -162,32 +162,29 @@ class RSMD(Recipe):
         step_size = either(self.step_size, pilot.step_size(m))
         total = pilot.n_steps(m)
         n_stages = either(self.n_stages, pilot.n_stages(total, step_size))
-        one = self._stage(m, step_size, either(self.radius, pilot.reach()), pilot)
+        radius = either(self.radius, pilot.reach())
         first = total / (2**n_stages - 1)
-        return Restarted(tuple(self._longer(one, k, first, pilot.delta / n_stages) for k in range(n_stages)))
-
-    def _stage(self, m: int, step_size: float, radius: float, pilot: Pilot) -> RSMDStage:
-        return RSMDStage(
-            step_size=step_size,
-            batch_size=m,
-            n_steps=UNBOUNDED,
-            radius=radius,
-            reference_size=1,
-            reference_mean=SmallestBall(pilot.delta),
-            smoothness=pilot.L,
-            factor=self.factor,
-            least=self.least,
+        return Restarted(
+            tuple(
+                RSMDStage(
+                    step_size=step_size / 2**k,
+                    batch_size=m,
+                    radius=radius / 2.0 ** (k / 2.0),
+                    smoothness=pilot.L,
+                    factor=self.factor,
+                    least=self.least,
+                    **self._lengths(math.floor(first * 2**k), m, pilot.delta / n_stages),
+                )
+                for k in range(n_stages)
+            )
         )
 
     @staticmethod
-    def _longer(one: RSMDStage, k: int, first: float, delta: float) -> RSMDStage:
-        n_steps = max(2, math.floor(first * 2**k))
-        b = max(2, n_steps * one.batch_size // 10)
-        return replace(
-            one,
-            step_size=one.step_size / 2**k,
-            n_steps=max(1, n_steps - math.ceil(b / one.batch_size)),
-            radius=one.radius / 2.0 ** (k / 2.0),
-            reference_size=b,
-            reference_mean=SmallestBall(max(delta / 2.0, math.exp(-b / 18.0))),
-        )
+    def _lengths(total: int, m: int, delta: float) -> dict[str, Any]:
+        """Spend a tenth of a stage on its reference, the rest on steps."""
+        b = max(2, total * m // 10)
+        return {
+            "n_steps": max(1, total - math.ceil(b / m)),
+            "reference_size": b,
+            "reference_mean": SmallestBall(max(delta / 2.0, math.exp(-b / 18.0))),
+        }

@@ -17,6 +17,7 @@ from stoic.solvers.base import (
     decaying_steps,
     either,
     method,
+    planned,
 )
 
 
@@ -70,7 +71,7 @@ class SCGD(Tracking):
     def tuned(self, pilot: Pilot) -> "SCGD":
         """Take the rule that the condition number allows."""
         m = either(self.batch_size, pilot.batch_size())
-        n_steps = min(self.n_steps, pilot.n_steps(m))
+        n_steps = planned(self.n_steps, pilot.n_steps(m))
         chosen = decaying_steps(pilot, m, n_steps, convex_power=0.75)
         power = 2.0 / 3.0 if chosen.is_strongly_convex else 0.5
         return replace(

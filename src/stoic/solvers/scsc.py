@@ -17,6 +17,7 @@ from stoic.solvers.base import (
     decaying_steps,
     either,
     method,
+    planned,
 )
 
 
@@ -69,7 +70,7 @@ class SCSC(Tracking):
     def tuned(self, pilot: Pilot) -> "SCSC":
         """Take plain SGD's step sizes."""
         m = either(self.batch_size, pilot.batch_size())
-        n_steps = min(self.n_steps, pilot.n_steps(m))
+        n_steps = planned(self.n_steps, pilot.n_steps(m))
         chosen = decaying_steps(pilot, m, n_steps, convex_power=0.5)
         steps = either(self.steps, chosen.steps)
         return replace(

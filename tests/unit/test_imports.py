@@ -1,0 +1,72 @@
+"""`import stoic` is light, and every public name is there."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import stoic
+
+HEAVY = ("scipy", "rich", "pandas", "matplotlib", "polars", "cvxpy", "sklearn", "numba")
+
+
+def modules_after(code):
+    """Return the top-level modules that a fresh interpreter has loaded after `code`."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_stoic_loads_nothing_heavy():
+    assert modules_after("import stoic").isdisjoint(HEAVY)
+
+
+def test_importing_stoic_does_not_even_load_numpy():
+    assert "numpy" not in modules_after("import stoic")
+
+
+def test_a_solve_without_a_progress_bar_needs_no_rich_and_no_pandas():
+    code = """
+import numpy as np, stoic
+problem = stoic.Problem(stoic.GroupLoss(np.eye(4, 2), np.ones(4)), stoic.Linear())
+stoic.minimize(problem, "rrosc", budget=500, seed=0)
+"""
+    assert modules_after(code).isdisjoint({"rich", "pandas", "matplotlib", "polars", "cvxpy", "sklearn"})
+
+
+@pytest.mark.parametrize("name", stoic.__all__)
+def test_a_public_name_resolves_to_something_documented(name):
+    thing = getattr(stoic, name)
+    assert name in {"AUTO", "EVERYTHING", "METHODS"} or thing.__doc__
+
+
+def test_dir_lists_every_public_name_once():
+    _ = stoic.Problem  # a name that has been used is no longer only promised
+    listed = dir(stoic)
+    assert set(stoic.__all__) <= set(listed)
+    assert len(listed) == len(set(listed))
+
+
+def test_a_star_import_gives_the_public_names():
+    code = "from stoic import *\nassert Problem and minimize and RROSC and LogSumExp"
+    assert "stoic" in modules_after(code)
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_it():
+    with pytest.raises(AttributeError, match="'stoic' has no attribute 'RROSK'"):
+        _ = stoic.RROSK
+
+
+def test_hasattr_is_false_for_unknown_names():
+    assert not hasattr(stoic, "no_such_thing")
+
+
+def test_the_version_is_three_numbers():
+    assert [part.isdigit() for part in stoic.__version__.split(".")] == [True] * 3
+
+
+def test_every_solver_in_a_method_table_is_public():
+    public = {getattr(stoic, name) for name in stoic.__all__ if isinstance(getattr(stoic, name), type)}
+    assert {type(make()) for make in stoic.METHODS.values()} <= public
