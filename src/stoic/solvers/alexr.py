@@ -6,7 +6,8 @@ from numpy.random import Generator
 
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.solvers.base import AUTO, UNBOUNDED, Info, TrackedState, Tracking, either, method, planned
+from stoic.solvers.base import AUTO, UNBOUNDED, Info, either, method, planned
+from stoic.solvers.tracking import TrackedState, Tracking
 
 
 @method("alexr")

@@ -1,29 +1,18 @@
 """ASC-PG, accelerated stochastic compositional proximal gradient of Wang, Liu and Fang."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 from numpy.random import Generator
 
-from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.solvers.base import (
-    AUTO,
-    UNBOUNDED,
-    Info,
-    PowerLaw,
-    TrackedState,
-    Tracking,
-    decaying_steps,
-    either,
-    method,
-    planned,
-)
+from stoic.solvers.base import Info, PowerLaw, method
+from stoic.solvers.tracking import StepRule, TrackedState, TwoScale
 
 
 @method("asc-pg")
 @dataclass(frozen=True)
-class ASCPG(Tracking):
+class ASCPG(TwoScale):
     r"""Accelerated stochastic compositional proximal gradient, a baseline of the paper's experiment.
 
     **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`, any smooth f.
@@ -63,26 +52,12 @@ class ASCPG(Tracking):
     True
     """
 
-    steps: PowerLaw = AUTO
-    weights: PowerLaw = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    answer: Literal["last", "average"] = AUTO
+    batches_per_step: ClassVar[int] = 2
+    convex_power: ClassVar[float] = 5.0 / 7.0
 
-    def tuned(self, pilot: Pilot) -> "ASCPG":
-        """Take the rule that the condition number allows."""
-        m = either(self.batch_size, pilot.batch_size(per_step=2))
-        n_steps = planned(self.n_steps, pilot.n_steps(m, per_step=2))
-        chosen = decaying_steps(pilot, m, n_steps, convex_power=5.0 / 7.0)
-        power = 0.8 if chosen.is_strongly_convex else 4.0 / 7.0
-        return replace(
-            self,
-            steps=either(self.steps, chosen.steps),
-            weights=either(self.weights, PowerLaw(1.0, power, chosen.steps.delay)),
-            batch_size=m,
-            n_steps=n_steps,
-            answer=either(self.answer, chosen.answer),
-        )
+    def weights_for(self, chosen: StepRule) -> PowerLaw:
+        """Return b_k ~ k^(−4/5) for optimally strongly convex problems, k^(−4/7) for convex ones."""
+        return PowerLaw(1.0, 0.8 if chosen.is_strongly_convex else 4.0 / 7.0, chosen.steps.delay)
 
     def step(self, problem: Problem, state: TrackedState, rng: Generator) -> tuple[TrackedState, Info]:
         """Move w, extrapolate, then move y with a fresh batch."""

@@ -231,37 +231,6 @@ class Averaging(Stepwise):
         return state.average
 
 
-class TrackedState(NamedTuple):
-    """The iterate w_t, the average of w_1 … w_t, t, the moving estimate y of g, and w_{t−1}."""
-
-    w: Vector
-    average: Vector
-    t: int
-    y: Vector
-    previous: Vector
-
-    def moved(self, w: Vector, y: Vector) -> "TrackedState":
-        """Return the state one step on."""
-        t = self.t + 1
-        return TrackedState(w, running_mean(self.average, w, t), t, y, self.w)
-
-
-class Tracking(Stepwise):
-    """A solver whose y is a moving estimate of g, started at the mean of a first batch."""
-
-    batch_size: int
-    answer: str = "average"
-
-    def output(self, state: Averaged) -> Vector:
-        """Return the average of w_1 … w_t, or w_t itself, by the output rule."""
-        return state.w if self.answer == "last" else state.average
-
-    def init(self, problem: Problem, w0: Vector, rng: Generator) -> TrackedState:
-        """Start y at the mean of a first batch."""
-        y = problem.inner.value(w0, problem.inner.draw(self.batch_size, rng))[0]
-        return TrackedState(w0, w0, 0, y, w0)
-
-
 class Recipe(Settings):
     """Settings that `tuned` turns into the solver that runs, such as `Restarted` of many stages."""
 
@@ -279,26 +248,6 @@ def either(setting: Any, chosen: Any) -> Any:
 def planned(n_steps: int, affordable: int) -> int:
     """Return the number of steps asked for, or what the budget allows where none was."""
     return affordable if n_steps == UNBOUNDED else n_steps
-
-
-class StepRule(NamedTuple):
-    """Step sizes, and the answer that goes with them."""
-
-    steps: PowerLaw
-    answer: str
-    is_strongly_convex: bool
-
-
-def decaying_steps(pilot: Pilot, batch_size: int, n_steps: int, *, convex_power: float) -> StepRule:
-    """Return steps ~ 2/(μk) with the last iterate where the steps outnumber κ, else k^−power with the average.
-
-    Both start at 1/(2L) and bend after 2/(μη) steps, so that they follow the scale of the problem.
-    """
-    start = pilot.step_size(batch_size)
-    delay = 2.0 / (pilot.mu * start)
-    if delay <= n_steps / 5.0:
-        return StepRule(PowerLaw(start, 1.0, delay), "last", True)
-    return StepRule(PowerLaw(start, convex_power, max(1.0, n_steps / 5.0)), "average", False)
 
 
 def running_mean(average: Vector, w: Vector, count: int) -> Vector:

@@ -1,29 +1,18 @@
 """SCGD, stochastic compositional gradient descent of Wang, Fang and Liu."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 from numpy.random import Generator
 
-from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.solvers.base import (
-    AUTO,
-    UNBOUNDED,
-    Info,
-    PowerLaw,
-    TrackedState,
-    Tracking,
-    decaying_steps,
-    either,
-    method,
-    planned,
-)
+from stoic.solvers.base import Info, PowerLaw, method
+from stoic.solvers.tracking import StepRule, TrackedState, TwoScale
 
 
 @method("scgd")
 @dataclass(frozen=True)
-class SCGD(Tracking):
+class SCGD(TwoScale):
     r"""Stochastic compositional gradient descent: the first method with two time scales.
 
     **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`, any smooth f.
@@ -62,26 +51,11 @@ class SCGD(Tracking):
     0.0125
     """
 
-    steps: PowerLaw = AUTO
-    weights: PowerLaw = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    answer: Literal["last", "average"] = AUTO
+    convex_power: ClassVar[float] = 0.75
 
-    def tuned(self, pilot: Pilot) -> "SCGD":
-        """Take the rule that the condition number allows."""
-        m = either(self.batch_size, pilot.batch_size())
-        n_steps = planned(self.n_steps, pilot.n_steps(m))
-        chosen = decaying_steps(pilot, m, n_steps, convex_power=0.75)
-        power = 2.0 / 3.0 if chosen.is_strongly_convex else 0.5
-        return replace(
-            self,
-            steps=either(self.steps, chosen.steps),
-            weights=either(self.weights, PowerLaw(1.0, power, chosen.steps.delay)),
-            batch_size=m,
-            n_steps=n_steps,
-            answer=either(self.answer, chosen.answer),
-        )
+    def weights_for(self, chosen: StepRule) -> PowerLaw:
+        """Return b_k ~ k^(−2/3) for strongly convex problems, k^(−1/2) for convex ones."""
+        return PowerLaw(1.0, 2.0 / 3.0 if chosen.is_strongly_convex else 0.5, chosen.steps.delay)
 
     def step(self, problem: Problem, state: TrackedState, rng: Generator) -> tuple[TrackedState, Info]:
         """Move y, then w."""

@@ -1,29 +1,17 @@
 """SCSC, the stochastically corrected compositional gradient method of Chen, Sun and Yin."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 from numpy.random import Generator
 
-from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.solvers.base import (
-    AUTO,
-    UNBOUNDED,
-    Info,
-    PowerLaw,
-    TrackedState,
-    Tracking,
-    decaying_steps,
-    either,
-    method,
-    planned,
-)
+from stoic.solvers.base import Info, method
+from stoic.solvers.tracking import TrackedState, TwoScale
 
 
 @method("scsc")
 @dataclass(frozen=True)
-class SCSC(Tracking):
+class SCSC(TwoScale):
     r"""Stochastically corrected stochastic compositional gradient: one time scale.
 
     **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`, any smooth f; each sample's g must be Lipschitz.
@@ -60,27 +48,6 @@ class SCSC(Tracking):
     >>> stoic.SCSC(batch_size=4).weights
     AUTO
     """
-
-    steps: PowerLaw = AUTO
-    weights: PowerLaw = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    answer: Literal["last", "average"] = AUTO
-
-    def tuned(self, pilot: Pilot) -> "SCSC":
-        """Take plain SGD's step sizes."""
-        m = either(self.batch_size, pilot.batch_size())
-        n_steps = planned(self.n_steps, pilot.n_steps(m))
-        chosen = decaying_steps(pilot, m, n_steps, convex_power=0.5)
-        steps = either(self.steps, chosen.steps)
-        return replace(
-            self,
-            steps=steps,
-            weights=either(self.weights, PowerLaw(0.5, steps.power, steps.delay)),
-            batch_size=m,
-            n_steps=n_steps,
-            answer=either(self.answer, chosen.answer),
-        )
 
     def step(self, problem: Problem, state: TrackedState, rng: Generator) -> tuple[TrackedState, Info]:
         """Correct y with the same batch at both points, then move w."""
