@@ -275,12 +275,18 @@ def _median(points: Array) -> Array:
         return np.asarray(0.5 * ordered[low] + 0.5 * ordered[high])  # halved first: the sum may overflow
 
 
-def _center_of_smallest_ball(points: Array) -> Array:
-    half = (len(points) + 1) // 2
-    squared_distances = _squared_distances(_rescaled(points)[0])
+def smallest_ball_index(squared_distances: Array) -> int:
+    """Return the point whose ball is the smallest to hold half of the points, from all squared distances."""
+    half = (len(squared_distances) + 1) // 2
     squared_radii = np.partition(squared_distances, half - 1, axis=1)[:, half - 1]  # Alg. 1, l. 7
-    winner = int(np.argmin(squared_radii))  # Alg. 1, l. 8
-    return np.array(points[winner]) if squared_radii[winner] < np.inf else np.full(points.shape[1:], np.nan)
+    return int(np.argmin(squared_radii))  # Alg. 1, l. 8
+
+
+def _center_of_smallest_ball(points: Array) -> Array:
+    squared_distances = _squared_distances(_rescaled(points)[0])
+    winner = smallest_ball_index(squared_distances)
+    half_is_near = 2 * np.count_nonzero(squared_distances[winner] < np.inf) >= len(points)
+    return np.array(points[winner]) if half_is_near else np.full(points.shape[1:], np.nan)
 
 
 def _geometric_median(points: Array, tolerance: float = 1e-8, max_steps: int = 1000) -> Array:

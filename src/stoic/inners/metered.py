@@ -45,6 +45,11 @@ class Metered:
         self.evaluations = 0
 
     @property
+    def inner(self) -> AnyInner:
+        """The part that is counted."""
+        return self._inner
+
+    @property
     def shape(self) -> tuple[int, int]:
         """(p, d)."""
         return self._inner.shape
@@ -72,6 +77,11 @@ class Metered:
         """Raise `BudgetSpent` unless so many samples may still be drawn."""
         if samples > self.left:
             raise BudgetSpent(self.samples + samples)
+
+    def charge(self, samples: int, evaluations: int) -> None:
+        """Count what a kernel has drawn and evaluated by itself, within the budget."""
+        self._spend(samples)
+        self.evaluations += evaluations
 
     def _spend(self, samples: int) -> None:
         self.require(samples)

@@ -184,16 +184,16 @@ class ROSC(Averaging):
     def _levels_around(self, inner: AnyInner, w0: Vector, batch: Any, y: Vector, z: Array) -> Levels:
         if isinstance(self.levels, Levels):
             return self.levels
-        b, m = self.reference_size, self.batch_size
-        blocks = min(b, max(b // m, 3))
-        wide = max(self.levels.least, self.levels.factor * math.sqrt(self.n_steps))
-        growth = wide * math.sqrt(b / blocks / m)
-        return Levels(
-            C_g=self.levels.C_g,
-            L_g=self.levels.L_g,
-            slack_y=growth * median_distance(inner.value(w0, batch, blocks), y),
-            slack_z=growth * median_distance(inner.jacobian(w0, batch, blocks), z),
-        )
+        blocks = min(self.reference_size, max(self.reference_size // self.batch_size, 3))
+        far_y = median_distance(inner.value(w0, batch, blocks), y)
+        return self.calibrated(far_y, median_distance(inner.jacobian(w0, batch, blocks), z), blocks)
+
+    def calibrated(self, far_y: float, far_z: float, blocks: int) -> Levels:
+        """Return levels from the median distances of `blocks` block means of the reference batch."""
+        measured: Calibrated = self.levels  # type: ignore[assignment]
+        wide = max(measured.least, measured.factor * math.sqrt(self.n_steps))
+        growth = wide * math.sqrt(self.reference_size / blocks / self.batch_size)
+        return Levels(measured.C_g, measured.L_g, growth * far_y, growth * far_z)
 
     def step(self, problem: Problem, state: ROSCState, rng: Generator) -> tuple[ROSCState, Info]:
         """Take one step of Algorithm 5."""

@@ -1,0 +1,300 @@
+"""How a solver's state goes into its kernel and comes out again, the same type as in the plain engine."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stoic.engines.translation import Translated, read_only
+from stoic.kernels.civr import civr_steps
+from stoic.kernels.mscg import clipped_sgd_steps, mscg_steps
+from stoic.kernels.rosc import Reference, RowNumbers, Settings, rosc_steps
+from stoic.kernels.rows import CSR
+from stoic.kernels.scaled import N_SCALARS, SUM_TAIL, TAIL, Scaled, current, total
+from stoic.kernels.tracking import asc_pg_steps, scgd_steps, scsc_steps
+from stoic.means import Mean
+from stoic.protocols import Vector
+from stoic.solvers.alexr import ALEXR
+from stoic.solvers.asc_pg import ASCPG
+from stoic.solvers.base import PowerLaw
+from stoic.solvers.civr import CIVR, CIVRState
+from stoic.solvers.clipped_sgd import ClippedSGD
+from stoic.solvers.mscg import MSCG, MSCGState
+from stoic.solvers.rosc import ROSC, ROSCState
+from stoic.solvers.rosc import Reference as PlainReference
+from stoic.solvers.scgd import SCGD
+from stoic.solvers.scsc import SCSC
+from stoic.solvers.tracking import TrackedState
+
+Rows = NDArray[np.int64]
+
+
+class Ran(NamedTuple):
+    """The state after a run, the steps taken, and those in which y and z were truncated."""
+
+    state: Any
+    n_steps: int
+    truncated_y: int = 0
+    truncated_z: int = 0
+
+
+class Runner(Protocol):
+    """Takes the steps of one solver in a kernel."""
+
+    batches: int
+
+    def run(self, state: Any, rows: Rows) -> Ran:
+        """Take a step for each of rows (steps, batches, p, m)."""
+        ...
+
+    def evaluations(self, state: Any, n_steps: int) -> int:
+        """Return how many batches `n_steps` steps from a state evaluate, counted as the meter counts."""
+        ...
+
+
+class _EachOnce:
+    """A runner that evaluates each batch at one point."""
+
+    batches: int = 1
+
+    def evaluations(self, state: Any, n_steps: int) -> int:  # noqa: ARG002
+        """Return one evaluation a batch."""
+        return self.batches * n_steps
+
+
+class _Vector:
+    """A state's w and average in the scaled form around a center, and back."""
+
+    def __init__(self, w: Vector, center: Vector | None, *, has_tail: bool) -> None:
+        end = len(w) - 1 if has_tail else len(w)
+        self.has_tail, size = has_tail, end
+        c = np.zeros(size) if center is None else center[:end]
+        u = w[:end] - c if center is not None else w[:end].copy()
+        tail = float(w[-1]) if has_tail else 0.0
+        tail_c = float(center[-1]) if has_tail and center is not None else 0.0
+        scalars = np.zeros(N_SCALARS)
+        scalars[:5] = 1.0, 0.0 if center is None else 1.0, u @ u, u @ c, c @ c
+        scalars[TAIL], scalars[TAIL + 1] = tail, tail_c
+        self.form = Scaled(u, read_only(c), np.zeros(size), np.zeros(size), scalars)
+
+    def w(self) -> Vector:
+        return self._read(current, self.form.scalars[TAIL])
+
+    def average(self, average: Vector, t: int, n_steps: int) -> Vector:
+        gained = self._read(total, self.form.scalars[SUM_TAIL])
+        gained += t * average
+        gained /= max(1, t + n_steps)
+        return gained
+
+    def _read(self, write: Callable[[Scaled, Vector], None], tail: float) -> Vector:
+        out = np.empty(self.form.u.size + self.has_tail)
+        write(self.form, out[: self.form.u.size])
+        if self.has_tail:
+            out[-1] = tail
+        return out
+
+
+class ROSCRunner(_EachOnce):
+    """ROSC: the reference's own numbers are computed once a stage."""
+
+    def __init__(self, solver: ROSC, problem: Translated) -> None:
+        self.solver, self.problem = solver, problem
+        self.of: PlainReference | None = None
+
+    def run(self, state: ROSCState, rows: Rows) -> Ran:
+        """Take the steps around the stage's reference."""
+        solver, problem = self.solver, self.problem
+        if state.reference is not self.of:
+            self._prepare(state.reference)
+        vector = _Vector(state.w, state.reference.w, has_tail=problem.data.has_tail)
+        settings = Settings(float(solver.step_size), problem.l2, float(solver.radius))
+        counts = np.zeros(2, dtype=np.int64)
+        taken = rosc_steps(
+            problem.data,
+            problem.outer,
+            self.reference,
+            self.numbers,
+            settings,
+            vector.form,
+            rows[:, 0],
+            self.work,
+            counts,
+        )
+        average = vector.average(state.average, state.t, taken)
+        after = ROSCState(vector.w(), average, state.t + taken, state.reference)
+        return Ran(after, taken, int(counts[0]), int(counts[1]))
+
+    def _prepare(self, reference: PlainReference) -> None:
+        end = self.problem.inner.X.shape[1]
+        z = np.ascontiguousarray(reference.z[:, :end])
+        tail = reference.z[:, end].copy() if self.problem.data.has_tail else np.zeros(len(z))
+        group, column = np.nonzero(z)
+        indptr = np.searchsorted(group, np.arange(len(z) + 1)).astype(np.int64)
+        rows = CSR(read_only(indptr), read_only(column.astype(np.uint32)), read_only(z[group, column]))
+        squared = float(np.vdot(z, z) + tail @ tail)
+        levels = tuple(float(level) for level in reference.levels)
+        self.reference = Reference(reference.y, read_only(z), rows, tail, squared, z @ reference.w[:end], *levels)
+        self.numbers = RowNumbers(*(np.full(self.problem.inner.n_samples, np.nan) for _ in range(3)))
+        self.work = np.zeros(end)
+        self.of = reference
+
+
+class MSCGRunner(_EachOnce):
+    """MSCG with plain means."""
+
+    batches = 2
+
+    def __init__(self, solver: MSCG, problem: Translated) -> None:
+        self.solver, self.problem = solver, problem
+
+    def run(self, state: MSCGState, rows: Rows) -> Ran:
+        """Take the steps."""
+        vector = _Vector(state.w, None, has_tail=self.problem.data.has_tail)
+        step = float(self.solver.step_size)
+        taken = mscg_steps(self.problem.data, self.problem.outer, step, self.problem.l2, vector.form, rows)
+        return Ran(MSCGState(vector.w(), vector.average(state.average, state.t, taken), state.t + taken), taken)
+
+
+class ClippedSGDRunner(_EachOnce):
+    """Clipped SGD."""
+
+    def __init__(self, solver: ClippedSGD, problem: Translated) -> None:
+        self.solver, self.problem = solver, problem
+        self.work = np.zeros(problem.inner.X.shape[1])
+
+    def run(self, state: MSCGState, rows: Rows) -> Ran:
+        """Take the steps."""
+        solver, problem = self.solver, self.problem
+        vector = _Vector(state.w, None, has_tail=problem.data.has_tail)
+        counts = np.zeros(2, dtype=np.int64)
+        taken = clipped_sgd_steps(
+            problem.data,
+            problem.outer,
+            float(solver.step_size),
+            problem.l2,
+            float(solver.clip),
+            vector.form,
+            rows[:, 0],
+            self.work,
+            counts,
+        )
+        after = MSCGState(vector.w(), vector.average(state.average, state.t, taken), state.t + taken)
+        return Ran(after, taken, 0, int(counts[1]))
+
+
+class TwoScaleRunner(_EachOnce):
+    """SCGD and ASC-PG: the previous point is not needed."""
+
+    def __init__(self, solver: SCGD | ASCPG, problem: Translated) -> None:
+        self.solver, self.problem = solver, problem
+        self.batches = solver.batches_per_step
+        self.steps = scgd_steps if isinstance(solver, SCGD) else asc_pg_steps
+
+    def run(self, state: TrackedState, rows: Rows) -> Ran:
+        """Take the steps."""
+        problem = self.problem
+        vector = _Vector(state.w, None, has_tail=problem.data.has_tail)
+        steps, weights = (_sequence(law, state.t, len(rows)) for law in (self.solver.steps, self.solver.weights))
+        y, batches = state.y.copy(), rows if self.batches == 2 else rows[:, 0]
+        taken = self.steps(problem.data, problem.outer, steps, weights, problem.l2, vector.form, y, batches)
+        w, average = vector.w(), vector.average(state.average, state.t, taken)
+        return Ran(TrackedState(w, average, state.t + taken, y, state.previous), taken)
+
+
+class CorrectedRunner:
+    """SCSC and ALEXR: the batch is evaluated at the previous point too."""
+
+    def __init__(self, solver: SCSC | ALEXR, problem: Translated) -> None:
+        self.solver, self.problem = solver, problem
+        self.batches = 1 if isinstance(solver, SCSC) else 2
+
+    def run(self, state: TrackedState, rows: Rows) -> Ran:
+        """Take the steps."""
+        problem, n_steps = self.problem, len(rows)
+        vector = _Vector(state.w, None, has_tail=problem.data.has_tail)
+        steps, weights, extrapolation = self._rates(state.t, n_steps)
+        end = problem.inner.X.shape[1]
+        last, y = state.w[:end] - state.previous[:end], state.y.copy()
+        before = np.array([1.0, state.previous[-1]])
+        taken = scsc_steps(
+            problem.data,
+            problem.outer,
+            steps,
+            weights,
+            extrapolation,
+            problem.l2,
+            vector.form,
+            last,
+            before,
+            y,
+            rows,
+        )
+        w, average = vector.w(), vector.average(state.average, state.t, taken)
+        previous = before[0] * (vector.form.u - last)
+        if problem.data.has_tail:
+            previous = np.append(previous, before[1])
+        return Ran(TrackedState(w, average, state.t + taken, y, previous), taken)
+
+    def evaluations(self, state: TrackedState, n_steps: int) -> int:
+        """Return one more a step than there are batches; at the start both points are one."""
+        return (self.batches + 1) * n_steps - (state.previous is state.w)
+
+    def _rates(self, first: int, n_steps: int) -> tuple[Vector, Vector, float]:
+        solver = self.solver
+        if isinstance(solver, SCSC):
+            return _sequence(solver.steps, first, n_steps), _sequence(solver.weights, first, n_steps), 0.0
+        constant = np.full(n_steps, float(solver.step_size)), np.full(n_steps, float(solver.weight))
+        return *constant, float(solver.extrapolation)
+
+
+class CIVRRunner:
+    """CIVR after its anchor; dense, as its mathematics is."""
+
+    batches = 1
+
+    def __init__(self, solver: CIVR, problem: Translated) -> None:
+        self.solver, self.problem = solver, problem
+
+    def run(self, state: CIVRState, rows: Rows) -> Ran:
+        """Take the steps."""
+        problem, step = self.problem, float(self.solver.step_size)
+        w, before, y, z = (np.array(part) for part in (state.w, state.previous, state.y, state.z))
+        taken = civr_steps(problem.data, problem.outer, step, problem.l1, problem.l2, w, before, y, z, rows[:, 0])
+        return Ran(CIVRState(w, before, state.t + taken, y, z), taken)
+
+    def evaluations(self, state: CIVRState, n_steps: int) -> int:  # noqa: ARG002
+        """Return two evaluations a batch."""
+        return 2 * n_steps
+
+
+def _sequence(law: PowerLaw, first: int, n_steps: int) -> Vector:
+    return np.asarray(law.start * (1.0 + np.arange(first, first + n_steps) / law.delay) ** -law.power)
+
+
+_RUNNERS: dict[type, Callable[[Any, Translated], Runner]] = {
+    ROSC: ROSCRunner,
+    MSCG: MSCGRunner,
+    ClippedSGD: ClippedSGDRunner,
+    SCGD: TwoScaleRunner,
+    ASCPG: TwoScaleRunner,
+    SCSC: CorrectedRunner,
+    ALEXR: CorrectedRunner,
+    CIVR: CIVRRunner,
+}
+
+
+def missing_for(solver: Any, l1: float) -> list[str]:
+    """Return what the kernels lack for a solver; nothing if they can run it."""
+    if type(solver) not in _RUNNERS:
+        return [f"the solver {type(solver).__name__}"]
+    if type(solver) is MSCG and type(solver.mean) is not Mean:
+        return [f"the mean {solver.mean!r} in MSCG"]
+    if l1 > 0.0 and type(solver) is not CIVR:
+        return [f"an L1 term with {type(solver).__name__}"]
+    return []
+
+
+def make_runner(solver: Any, problem: Translated) -> Runner:
+    """Return the runner of a solver that nothing is missing for."""
+    return _RUNNERS[type(solver)](solver, problem)

@@ -1,0 +1,1 @@
+"""Experiments: measurements of the library on data it makes itself."""

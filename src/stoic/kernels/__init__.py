@@ -1,0 +1,1 @@
+"""Kernels: the compiled loops, the only place that imports numba."""

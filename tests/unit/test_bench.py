@@ -1,0 +1,157 @@
+"""The benchmark compares neighbors, says what it could not measure, and judges only at full size."""
+
+import functools
+import json
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import stoic
+from stoic.experiments import bench, workloads
+from stoic.experiments.outcomes import Measured, Outcome, Report
+from stoic.experiments.targets import TARGETS
+from stoic.experiments.timing import Spread, exponent, machine, take_turns, versions
+from stoic.result import Status
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Return a function that makes every solve end in a given way; without one they use the plain engine."""
+
+    def answer(ending):
+        def minimize(*args, engine, **options):
+            if isinstance(ending, Exception):
+                raise ending
+            return ending
+
+        monkeypatch.setattr(workloads, "minimize", minimize)
+
+    plain = stoic.minimize
+    monkeypatch.setattr(
+        workloads, "minimize", lambda *args, engine, **options: plain(*args, engine="plain", **options)
+    )
+    return answer
+
+
+def a_report(value, *, name="l2-m1", size="full"):
+    return Report(size, 1, (Outcome(TARGETS[name], Measured([value], {})),), {}, {})
+
+
+def test_competitors_take_turns_after_one_uncounted_round():
+    calls, ticks = [], []
+    competitors = {name: functools.partial(lambda name: calls.append(name) or len(calls), name) for name in "abc"}
+    values = take_turns(competitors, 3, lambda: ticks.append(1))
+    assert "".join(calls) == "abc" + "abc" + "bca" + "cab"
+    assert values == {"a": [4, 9, 11], "b": [5, 7, 12], "c": [6, 8, 10]}
+    assert len(ticks) == 3
+
+
+def test_a_spread_is_a_median_with_its_extremes():
+    assert Spread.of([3.0, 1.0, 2.0]) == (2.0, 1.0, 3.0)
+
+
+def test_the_exponent_of_a_power_is_its_power():
+    x = [1.0, 10.0, 100.0]
+    assert exponent(x, [5.0 * place**0.7 for place in x]) == pytest.approx(0.7)
+
+
+def test_versions_and_machine_are_plain_data():
+    assert json.loads(json.dumps([versions(), machine()]))[0]["numpy"]
+
+
+def test_every_figure_has_a_target_and_every_target_a_figure():
+    assert list(bench._FIGURES) == list(TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad", "must"),
+    [
+        ("l2-m1", 0.8, 0.81, "≤ 0.8"),
+        ("dense-step", 150.0, 149.0, "≥ 150"),
+        ("growth-nonzeros", 0.9, 1.2, "0.9 to 1.1"),
+    ],
+)
+def test_a_target_says_what_must_be(name, good, bad, must):
+    assert TARGETS[name].holds(good)
+    assert not TARGETS[name].holds(bad)
+    assert not TARGETS[name].holds(math.nan)
+    assert TARGETS[name].must == must
+
+
+def test_only_the_full_size_is_judged():
+    full, small = a_report(0.9), a_report(0.9, size="small")
+    assert full.holds(full.outcomes[0]) is False
+    assert small.holds(small.outcomes[0]) is None
+
+
+def test_a_timing_leaves_out_what_comes_before_the_first_record(answers):
+    history = [
+        {"samples": 100, "seconds": 50.0},
+        {"samples": 200, "seconds": 51.0},
+        {"samples": 300, "seconds": 52.0},
+    ]
+    answers(SimpleNamespace(status=Status.FINISHED, history=history))
+    problem = workloads.problem_of(workloads.SMALL.text)
+    assert workloads.seconds_per_row(problem, workloads.rosc(100, problem)) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("m", [1, 4])
+def test_a_timing_of_few_rows_still_has_two_records(answers, m):
+    problem = workloads.problem_of(workloads.SMALL.text)
+    assert workloads.seconds_per_row(problem, workloads.rosc(1, problem, m=m)) > 0.0
+
+
+def test_about_the_wanted_share_of_steps_is_truncated(answers):
+    problem = workloads.problem_of(workloads.SMALL.text)
+    solver = workloads.truncating(problem, 1_200)
+    assert workloads.share_truncated(problem, solver) == pytest.approx(workloads.TRUNCATED_SHARE, abs=0.05)
+
+
+def test_a_figure_that_the_engine_cannot_do_is_not_available(answers):
+    answers(stoic.IncompatibleParts("the compiled engine has no Simplex."))
+    report = bench.run_bench("small", repetitions=1, only=["l1", "memory-rosc"])
+    assert [outcome.reason for outcome in report.outcomes] == ["the compiled engine has no Simplex."] * 2
+    assert report.as_dict()["figures"]["l1"]["not_available"] == "the compiled engine has no Simplex."
+    assert not report.failed
+
+
+def test_a_solve_that_goes_wrong_fails_its_figure(answers):
+    answers(SimpleNamespace(status=Status.DIVERGED, message="The iterates became infinite."))
+    report = bench.run_bench("small", repetitions=1, only=["nonzero"])
+    assert report.failed
+    assert report.as_dict()["figures"]["nonzero"]["failed"] == "The iterates became infinite."
+
+
+def test_ctrl_c_ends_the_benchmark_though_a_solve_survives_it(answers):
+    answers(SimpleNamespace(status=Status.INTERRUPTED))
+    with pytest.raises(KeyboardInterrupt):
+        bench.run_bench("small", repetitions=1, only=["nonzero"])
+
+
+def test_without_scikit_learn_its_figures_are_not_available(answers, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    (outcome,) = bench.run_bench("small", repetitions=1, only=["dense-data"]).outcomes
+    assert "scikit-learn is not installed" in outcome.reason
+
+
+def test_progress_counts_every_repetition(answers):
+    seen = []
+    only = ["memory-rosc", "growth-p"]
+    bench.run_bench("small", repetitions=2, only=only, progress=lambda done, name: seen.append((done, name)))
+    growth = [(done, "growth-p") for done in (0, 1, 2)]
+    assert seen == [*growth, *((done, "memory-rosc") for done in (2, 3, 4))]
+
+
+def test_values_come_one_a_repetition(answers):
+    (outcome,) = bench.run_bench("small", repetitions=3, only=["truncated"]).outcomes
+    assert len(outcome.measured.values) == 3
+    assert set(outcome.measured.detail) == {"seconds_ours", "seconds_theirs", "share_ours", "share_theirs"}
+    assert outcome.measured.detail["share_theirs"] == 0.0
+
+
+@pytest.mark.parametrize("settings", [{"size": "huge"}, {"only": ["l3"]}, {"repetitions": 0}])
+def test_unknown_sizes_and_figures_are_refused(settings):
+    with pytest.raises(stoic.InvalidParameter):
+        bench.run_bench(**settings)
