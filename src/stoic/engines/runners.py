@@ -53,20 +53,11 @@ class Runner(Protocol):
         ...
 
 
-class _EachOnce:
-    """A runner that evaluates each batch at one point."""
-
-    batches: int = 1
-
-    def evaluations(self, state: Any, n_steps: int) -> int:  # noqa: ARG002
-        """Return one evaluation a batch."""
-        return self.batches * n_steps
-
-
 class _Vector:
     """A state's w and average in the scaled form around a center, and back."""
 
-    def __init__(self, w: Vector, center: Vector | None, *, has_tail: bool) -> None:
+    def __init__(self, state: Any, center: Vector | None, *, has_tail: bool) -> None:
+        w, self.before, self.first = state.w, state.average, state.t
         end = len(w) - 1 if has_tail else len(w)
         self.has_tail, size = has_tail, end
         c = np.zeros(size) if center is None else center[:end]
@@ -81,10 +72,11 @@ class _Vector:
     def w(self) -> Vector:
         return self._read(current, self.form.scalars[TAIL])
 
-    def average(self, average: Vector, t: int, n_steps: int) -> Vector:
+    def average(self, t: int) -> Vector:
+        """Return the average of all values up to step t."""
         gained = self._read(total, self.form.scalars[SUM_TAIL])
-        gained += t * average
-        gained /= max(1, t + n_steps)
+        gained += self.first * self.before
+        gained /= max(1, t)
         return gained
 
     def _read(self, write: Callable[[Scaled, Vector], None], tail: float) -> Vector:
@@ -93,6 +85,39 @@ class _Vector:
         if self.has_tail:
             out[-1] = tail
         return out
+
+
+class _Scaled:
+    """A runner on the scaled form, which lives on from chunk to chunk: boundaries do not change a bit."""
+
+    problem: Translated
+    _state: Any = None
+    _vector: _Vector
+
+    def vector(self, state: Any, center: Vector | None = None) -> _Vector:
+        """Return the live form of the state that was returned last; of any other state a new one."""
+        if state is not self._state:
+            self._vector = _Vector(state, center, has_tail=self.problem.data.has_tail)
+            self.begin(state)
+        return self._vector
+
+    def begin(self, state: Any) -> None:
+        """Set up what else lives on with the form."""
+
+    def ran(self, state: Any, n_steps: int, truncated_y: int = 0, truncated_z: int = 0) -> Ran:
+        """Return the outcome, and remember its state as the live one."""
+        self._state = state
+        return Ran(state, n_steps, truncated_y, truncated_z)
+
+
+class _EachOnce(_Scaled):
+    """A runner that evaluates each batch at one point."""
+
+    batches: int = 1
+
+    def evaluations(self, state: Any, n_steps: int) -> int:  # noqa: ARG002
+        """Return one evaluation a batch."""
+        return self.batches * n_steps
 
 
 class ROSCRunner(_EachOnce):
@@ -107,7 +132,7 @@ class ROSCRunner(_EachOnce):
         solver, problem = self.solver, self.problem
         if state.reference is not self.of:
             self._prepare(state.reference)
-        vector = _Vector(state.w, state.reference.w, has_tail=problem.data.has_tail)
+        vector = self.vector(state, state.reference.w)
         settings = Settings(float(solver.step_size), problem.l2, float(solver.radius))
         counts = np.zeros(2, dtype=np.int64)
         taken = rosc_steps(
@@ -121,9 +146,9 @@ class ROSCRunner(_EachOnce):
             self.work,
             counts,
         )
-        average = vector.average(state.average, state.t, taken)
-        after = ROSCState(vector.w(), average, state.t + taken, state.reference)
-        return Ran(after, taken, int(counts[0]), int(counts[1]))
+        t = state.t + taken
+        after = ROSCState(vector.w(), vector.average(t), t, state.reference)
+        return self.ran(after, taken, int(counts[0]), int(counts[1]))
 
     def _prepare(self, reference: PlainReference) -> None:
         end = self.problem.inner.X.shape[1]
@@ -150,10 +175,11 @@ class MSCGRunner(_EachOnce):
 
     def run(self, state: MSCGState, rows: Rows) -> Ran:
         """Take the steps."""
-        vector = _Vector(state.w, None, has_tail=self.problem.data.has_tail)
+        vector = self.vector(state)
         step = float(self.solver.step_size)
         taken = mscg_steps(self.problem.data, self.problem.outer, step, self.problem.l2, vector.form, rows)
-        return Ran(MSCGState(vector.w(), vector.average(state.average, state.t, taken), state.t + taken), taken)
+        t = state.t + taken
+        return self.ran(MSCGState(vector.w(), vector.average(t), t), taken)
 
 
 class ClippedSGDRunner(_EachOnce):
@@ -165,8 +191,7 @@ class ClippedSGDRunner(_EachOnce):
 
     def run(self, state: MSCGState, rows: Rows) -> Ran:
         """Take the steps."""
-        solver, problem = self.solver, self.problem
-        vector = _Vector(state.w, None, has_tail=problem.data.has_tail)
+        solver, problem, vector = self.solver, self.problem, self.vector(state)
         counts = np.zeros(2, dtype=np.int64)
         taken = clipped_sgd_steps(
             problem.data,
@@ -179,8 +204,8 @@ class ClippedSGDRunner(_EachOnce):
             self.work,
             counts,
         )
-        after = MSCGState(vector.w(), vector.average(state.average, state.t, taken), state.t + taken)
-        return Ran(after, taken, 0, int(counts[1]))
+        t = state.t + taken
+        return self.ran(MSCGState(vector.w(), vector.average(t), t), taken, 0, int(counts[1]))
 
 
 class TwoScaleRunner(_EachOnce):
@@ -193,16 +218,15 @@ class TwoScaleRunner(_EachOnce):
 
     def run(self, state: TrackedState, rows: Rows) -> Ran:
         """Take the steps."""
-        problem = self.problem
-        vector = _Vector(state.w, None, has_tail=problem.data.has_tail)
+        problem, vector = self.problem, self.vector(state)
         steps, weights = (_sequence(law, state.t, len(rows)) for law in (self.solver.steps, self.solver.weights))
         y, batches = state.y.copy(), rows if self.batches == 2 else rows[:, 0]
         taken = self.steps(problem.data, problem.outer, steps, weights, problem.l2, vector.form, y, batches)
-        w, average = vector.w(), vector.average(state.average, state.t, taken)
-        return Ran(TrackedState(w, average, state.t + taken, y, state.previous), taken)
+        t = state.t + taken
+        return self.ran(TrackedState(vector.w(), vector.average(t), t, y, state.previous), taken)
 
 
-class CorrectedRunner:
+class CorrectedRunner(_Scaled):
     """SCSC and ALEXR: the batch is evaluated at the previous point too."""
 
     def __init__(self, solver: SCSC | ALEXR, problem: Translated) -> None:
@@ -211,12 +235,9 @@ class CorrectedRunner:
 
     def run(self, state: TrackedState, rows: Rows) -> Ran:
         """Take the steps."""
-        problem, n_steps = self.problem, len(rows)
-        vector = _Vector(state.w, None, has_tail=problem.data.has_tail)
-        steps, weights, extrapolation = self._rates(state.t, n_steps)
-        end = problem.inner.X.shape[1]
-        last, y = state.w[:end] - state.previous[:end], state.y.copy()
-        before = np.array([1.0, state.previous[-1]])
+        problem, vector = self.problem, self.vector(state)
+        steps, weights, extrapolation = self._rates(state.t, len(rows))
+        last, before, y = self.last, self.before, state.y.copy()
         taken = scsc_steps(
             problem.data,
             problem.outer,
@@ -230,11 +251,17 @@ class CorrectedRunner:
             y,
             rows,
         )
-        w, average = vector.w(), vector.average(state.average, state.t, taken)
         previous = before[0] * (vector.form.u - last)
         if problem.data.has_tail:
             previous = np.append(previous, before[1])
-        return Ran(TrackedState(w, average, state.t + taken, y, previous), taken)
+        t = state.t + taken
+        return self.ran(TrackedState(vector.w(), vector.average(t), t, y, previous), taken)
+
+    def begin(self, state: TrackedState) -> None:
+        """Keep u less its value one step ago, and a and the intercept of one step ago."""
+        end = self.problem.inner.X.shape[1]
+        self.last = state.w[:end] - state.previous[:end]
+        self.before = np.array([1.0, state.previous[-1]])
 
     def evaluations(self, state: TrackedState, n_steps: int) -> int:
         """Return one more a step than there are batches; at the start both points are one."""

@@ -125,7 +125,7 @@ def _sgd(table: Table, penalty: str, entries: int) -> Measure:
     What `fit` does before its first epoch, above all its checks of the data, is subtracted.
     """
     try:
-        from sklearn.linear_model import SGDRegressor  # type: ignore[import-untyped]  # noqa: PLC0415 - optional
+        from sklearn.linear_model import SGDRegressor  # noqa: PLC0415 - optional
     except ImportError:
         raise MissingDependency("scikit-learn is not installed; run pip install scikit-learn.") from None
     n = table.X.shape[0]
