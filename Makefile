@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup demo test check lint types contracts doctest format figures clean
+.PHONY: help setup demo test test-all bench check lint types contracts doctest format figures clean
 .DEFAULT_GOAL := help
 
 help:            ## list the commands
@@ -23,6 +23,12 @@ demo: setup      ## solve a heavy-tailed group-DRO problem with every method: a 
 
 test: setup      ## run the test suite
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-all: setup  ## run the test suite with every combination of engine options
+	$(BIN)/python -m pytest -n $(WORKERS) -m ''
+
+bench: setup     ## time the engines against rivals on this machine (use it when nothing else runs)
+	$(BIN)/stoic bench
 
 check: lint types contracts doctest    ## lint, types, import contracts, doctests
 

@@ -10,7 +10,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.random import Generator
 
-from stoic.engines.choice import choose_engine
+from stoic.engines.choice import check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
 from stoic.inners.metered import BudgetSpent, Metered
@@ -119,7 +119,7 @@ def minimize(
     chosen = _resolve(method)
     chosen.check(problem)
     _check_watchers(observers, callback)
-    if engine not in {"auto", "plain", "compiled"}:
+    if engine not in ("auto", "plain", "compiled"):
         raise InvalidParameter(f"engine={engine!r} is not 'auto', 'plain' or 'compiled'.")
     run = _Run(problem, budget, _generator(seed), dict(observers or {}), callback, tol, engine)
     try:
@@ -186,7 +186,7 @@ class _Run:
         self.meter = Metered(problem.inner, budget)
         self.problem = problem.with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
-        self.engine = engine
+        self.asked_for = engine
         self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
         self.history: list[Record] = []
 
@@ -196,9 +196,10 @@ class _Run:
         self.method, self.last, self.answer = method, w0, w0
         try:
             with np.errstate(all="ignore"):
+                check_engine(self.asked_for, self.problem, self.meter)
                 self.method = self._tuned(method, w0, delta)
-                self.run_chunk = choose_engine(self.engine, self.solver, self.problem, self.meter)
-                self.chunk = Chunk(self.solver.init(self.problem, w0, self.rng))
+                self.engine = choose_engine(self.asked_for, self.solver, self.problem, self.meter)
+                self.chunk = Chunk(self.engine.init(self.solver, self.problem, w0, self.rng))
         except KeyboardInterrupt:
             self.chunk = Chunk(None, ending=Status.INTERRUPTED)
         self.recorded = self.chunk
@@ -236,7 +237,7 @@ class _Run:
 
     def _advance(self, limits: Limits) -> None:
         began = time.perf_counter()
-        self.chunk = self.run_chunk(self.solver, self.problem, self.meter, self.chunk, self.rng, limits)
+        self.chunk = self.engine.run_chunk(self.solver, self.problem, self.meter, self.chunk, self.rng, limits)
         self.seconds += time.perf_counter() - began
 
     def _observe(self) -> None:

@@ -124,6 +124,13 @@ def test_a_solve_that_goes_wrong_fails_its_figure(answers):
     assert report.as_dict()["figures"]["nonzero"]["failed"] == "The iterates became infinite."
 
 
+def test_a_solve_that_does_not_fit_in_memory_fails_its_figure_only(answers):
+    answers(MemoryError("Unable to allocate 37.3 GiB"))
+    report = bench.run_bench("small", repetitions=1, only=["nonzero", "growth-p"])
+    assert [outcome.failed for outcome in report.outcomes] == [True, True]
+    assert report.outcomes[0].reason == "Unable to allocate 37.3 GiB"
+
+
 def test_ctrl_c_ends_the_benchmark_though_a_solve_survives_it(answers):
     answers(SimpleNamespace(status=Status.INTERRUPTED))
     with pytest.raises(KeyboardInterrupt):

@@ -1,25 +1,51 @@
 """Which engine runs a solve."""
 
 import logging
-from collections.abc import Callable
+from typing import Any, Protocol
 
 from numpy.random import Generator
 
-from stoic.engines.plain import Chunk, Limits, run_chunk
+from stoic.engines.plain import Chunk, Limits, PlainEngine
 from stoic.errors import IncompatibleParts
 from stoic.inners.metered import Metered
 from stoic.problem import Problem
+from stoic.protocols import Vector
 from stoic.solvers.base import AnySolver
 
 _log = logging.getLogger("stoic")
 
 _WORTH_COMPILING = 50_000  # samples: below, loading the kernels takes longer than the plain engine
 
-RunChunk = Callable[[AnySolver, Problem, Metered, Chunk, Generator, Limits], Chunk]
+
+class Engine(Protocol):
+    """What `minimize` asks of an engine."""
+
+    def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
+        """Return the state before the first step."""
+        ...
+
+    def run_chunk(
+        self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
+    ) -> Chunk:
+        """Go on from a chunk boundary to the next one."""
+        ...
 
 
-def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Metered) -> RunChunk:
-    """Return the function that runs chunks: "plain", "compiled", or for "auto" what is possible and pays.
+def check_engine(engine: str, problem: Problem, meter: Metered) -> None:
+    """Raise `IncompatibleParts`, before a draw, if "compiled" is asked for and the kernels lack a part."""
+    if engine == "compiled":
+        from stoic.engines.translation import missing_parts  # noqa: PLC0415 - loads numba
+
+        _refuse(missing_parts(problem, meter.inner))
+
+
+def _refuse(lacking: list[str]) -> None:
+    if lacking:
+        raise IncompatibleParts(f"engine='compiled' lacks {', '.join(lacking)}; use engine='auto' or 'plain'.")
+
+
+def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Metered) -> Engine:
+    """Return the engine: "plain", "compiled", or for "auto" what is possible and pays.
 
     Raises
     ------
@@ -27,13 +53,13 @@ def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Meter
         If "compiled" is asked for and the kernels lack a part.
     """
     if engine == "plain" or (engine == "auto" and meter.left < _WORTH_COMPILING):
-        return run_chunk
+        return PlainEngine()
     from stoic.engines.compiled import CompiledEngine, missing  # noqa: PLC0415 - loads numba
 
     lacking = missing(solver, problem, meter)
     if not lacking:
-        return CompiledEngine(problem, meter).run_chunk
+        return CompiledEngine(problem, meter)
     if engine == "compiled":
-        raise IncompatibleParts(f"engine='compiled' lacks {', '.join(lacking)}; use engine='auto' or 'plain'.")
+        _refuse(lacking)
     _log.info("plain engine: the compiled one lacks %s", ", ".join(lacking))
-    return run_chunk
+    return PlainEngine()

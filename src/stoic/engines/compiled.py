@@ -7,17 +7,19 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import Generator
 
+from stoic.engines.boosted import Innermost, Part, begun, innermost, outer_stage, parts, started, with_innermost
 from stoic.engines.plain import Chunk, Limits, run_chunk
-from stoic.engines.runners import Runner, make_runner, missing_for
-from stoic.engines.sparse_reference import sparse_init
+from stoic.engines.runners import Ran, Runner, make_runner, missing_for
 from stoic.engines.translation import Translated, missing_parts, translate
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.metered import BudgetSpent, Metered
 from stoic.problem import Problem
+from stoic.protocols import Vector
 from stoic.result import Status
 from stoic.solvers.base import AnySolver
-from stoic.solvers.civr import CIVRState
-from stoic.solvers.restarted import Restarted, RestartedState
+from stoic.solvers.civr import CIVR, CIVRState
+from stoic.solvers.prox_boost import ProxBoosted
+from stoic.solvers.rosc import ROSC
 
 _MOST_ROWS = 1 << 18  # row numbers drawn at a time
 
@@ -28,8 +30,20 @@ def missing(solver: AnySolver, problem: Problem, meter: Metered) -> list[str]:
     if lacking:
         return lacking
     l1 = translate(problem, cast("GroupLoss", meter.inner)).l1
-    stages = solver.stages if isinstance(solver, Restarted) else (solver,)
-    return sorted({reason for stage in stages for reason in missing_for(stage, l1)})
+    return sorted({reason for part in parts(solver) for reason in _missing_for_part(part, l1)})
+
+
+def _missing_for_part(part: Part, l1: float) -> list[str]:
+    if isinstance(part.solver, ProxBoosted):
+        return ["a proxBoost in proxBoost"]
+    lacking = missing_for(part.solver, l1)
+    if lacking or not part.is_anchored:
+        return lacking
+    if type(part.solver) is ROSC and not part.starts_there:
+        return ["a restarted ROSC in proxBoost"]
+    if type(part.solver) is not CIVR and l1 > 0.0:
+        return [f"an L1 term with {type(part.solver).__name__} in proxBoost"]
+    return []
 
 
 class CompiledEngine:
@@ -46,7 +60,11 @@ class CompiledEngine:
     def __init__(self, problem: Problem, meter: Metered) -> None:
         self._problem: Translated = translate(problem, cast("GroupLoss", meter.inner))
         self._runner: Runner | None = None
-        self._runs: AnySolver | None = None
+        self._runs: tuple[AnySolver | None, Vector | None] = None, None
+
+    def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
+        """Return the state before the first step; the reference of ROSC from sparse rows where X is sparse."""
+        return begun(solver, problem, self._problem.inner, w0, rng)
 
     def run_chunk(
         self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
@@ -54,9 +72,10 @@ class CompiledEngine:
         """Go on from a chunk boundary to the next one, as `stoic.engines.plain.run_chunk` does."""
         last = chunk.n_steps + limits.steps
         try:
-            while chunk.n_steps < last and meter.samples < limits.samples and chunk.ending is None:
-                left = limits._replace(steps=last - chunk.n_steps)
-                chunk = self._advanced(solver, problem, meter, chunk, rng, left)
+            with np.errstate(all="ignore"):
+                while chunk.n_steps < last and meter.samples < limits.samples and chunk.ending is None:
+                    left = limits._replace(steps=last - chunk.n_steps)
+                    chunk = self._advanced(solver, problem, meter, chunk, rng, left)
         except BudgetSpent:
             if chunk.n_steps == 0:
                 raise
@@ -72,34 +91,28 @@ class CompiledEngine:
             return chunk._replace(ending=Status.FINISHED)
         if time.perf_counter() > limits.deadline:
             return chunk._replace(ending=Status.TIME_LIMIT)
-        chunk = self._in_a_running_stage(solver, problem, chunk, rng)
-        stage, state = _running(solver, chunk.state)
-        runner = self._runner_of(stage)
-        m = stage.batch_size  # type: ignore[attr-defined]
-        n_steps = min(limits.steps, self._room(stage, state, runner, meter, limits.samples, m))
-        if n_steps == 0 or (isinstance(state, CIVRState) and state.y is None):
+        state = started(solver, problem, self._problem.inner, chunk.state, rng)
+        chunk = chunk._replace(state=state)
+        inner = innermost(solver, state)
+        runner = self._runner_of(inner)
+        m = inner.solver.batch_size  # type: ignore[attr-defined]
+        n_steps = min(limits.steps, self._room(inner, runner, meter, limits.samples, m))
+        if n_steps == 0 or (isinstance(inner.state, CIVRState) and inner.state.y is None):
             return run_chunk(solver, problem, meter, chunk, rng, limits._replace(steps=1))  # draws what it can
-        return self._ran(solver, problem, meter, chunk, rng, limits._replace(steps=n_steps), runner, m)
+        return self._ran(solver, problem, meter, chunk, rng, limits._replace(steps=n_steps), runner, inner)
 
-    def _in_a_running_stage(self, solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator) -> Chunk:
-        """Start the next stage where the running one has finished."""
-        if not isinstance(solver, Restarted) or not solver.stages[chunk.state.stage].finished(chunk.state.inner):
-            return chunk
-        k = chunk.state.stage + 1
-        answer = solver.stages[k - 1].output(chunk.state.inner)
-        inner = sparse_init(solver.stages[k], problem, self._problem.inner, answer, rng)
-        return chunk._replace(state=RestartedState(k, inner))
-
-    def _runner_of(self, stage: AnySolver) -> Runner:
-        if self._runner is None or self._runs is not stage:
-            self._runner, self._runs = make_runner(stage, self._problem), stage
+    def _runner_of(self, inner: Innermost) -> Runner:
+        runs = inner.solver, inner.anchor.center
+        if self._runner is None or any(new is not old for new, old in zip(runs, self._runs, strict=True)):
+            self._runner, self._runs = make_runner(inner.solver, self._problem.anchored(inner.anchor)), runs
         return self._runner
 
-    def _room(self, stage: Any, state: Any, runner: Runner, meter: Metered, until: int, m: int) -> int:
+    def _room(self, inner: Innermost, runner: Runner, meter: Metered, until: int, m: int) -> int:
         """Return how many steps fit: into the stage, the budget, the way to the next record, and memory."""
         cost = runner.batches * meter.cost(m)
         wanted = max(1, math.ceil((until - meter.samples) / cost))  # a stage that starts takes one step at least
-        return int(min(stage.n_steps - state.t, meter.left // cost, wanted, max(1, _MOST_ROWS // cost)))
+        planned: int = inner.solver.n_steps  # type: ignore[attr-defined]
+        return int(min(planned - inner.state.t, meter.left // cost, wanted, max(1, _MOST_ROWS // cost)))
 
     def _ran(
         self,
@@ -110,28 +123,35 @@ class CompiledEngine:
         rng: Generator,
         limits: Limits,
         runner: Runner,
-        m: int,
+        inner: Innermost,
     ) -> Chunk:
-        _, state = _running(solver, chunk.state)
-        before = rng.bit_generator.state
-        p = self._problem.inner.n_groups
-        rows = self._problem.inner.grouped_rows.at(rng.random((limits.steps, runner.batches, p, m)))
-        ran = runner.run(state, rows)
-        if ran.n_steps < limits.steps or not np.isfinite(ran.state.w.sum()):
-            rng.bit_generator.state = before  # the plain engine finds the step that failed, and how
-            return run_chunk(solver, problem, meter, chunk, rng, limits)
-        meter.charge(limits.steps * runner.batches * p * m, runner.evaluations(state, limits.steps) * p * m)
-        restarted = isinstance(solver, Restarted)
+        before, saved = rng.bit_generator.state, runner.save()
+        ran = runner.run(inner.state, self._rows(rng, runner, inner, limits.steps))
+        if ran.n_steps == limits.steps and np.isfinite(ran.state.w.sum()):
+            return self._counted(meter, chunk, runner, inner, ran)
+        # One step failed: take those before it again, and let the plain engine find out how.
+        runner.restore(saved)
+        rng.bit_generator.state = before
+        if 0 < ran.n_steps < limits.steps:
+            ran = runner.run(inner.state, self._rows(rng, runner, inner, ran.n_steps))
+            chunk = self._counted(meter, chunk, runner, inner, ran)
+            limits = limits._replace(steps=limits.steps - ran.n_steps)
+        return run_chunk(solver, problem, meter, chunk, rng, limits)
+
+    def _rows(self, rng: Generator, runner: Runner, inner: Innermost, n_steps: int) -> Any:
+        """Draw the rows of some steps, those that as many calls of `draw` would give."""
+        m: int = inner.solver.batch_size  # type: ignore[attr-defined]
+        uniforms = rng.random((n_steps, runner.batches, self._problem.inner.n_groups, m))
+        return self._problem.inner.grouped_rows.at(uniforms)
+
+    def _counted(self, meter: Metered, chunk: Chunk, runner: Runner, inner: Innermost, ran: Ran) -> Chunk:
+        """Return the chunk after a run, and count what it has drawn and evaluated."""
+        rows = meter.cost(inner.solver.batch_size)  # type: ignore[attr-defined]
+        meter.charge(ran.n_steps * runner.batches * rows, runner.evaluations(inner.state, ran.n_steps) * rows)
         return Chunk(
-            RestartedState(chunk.state.stage, ran.state) if restarted else ran.state,
+            with_innermost(chunk.state, ran.state),
             chunk.n_steps + ran.n_steps,
             chunk.truncated_y + ran.truncated_y,
             chunk.truncated_z + ran.truncated_z,
-            chunk.state.stage if restarted else 0,
+            outer_stage(chunk.state),
         )
-
-
-def _running(solver: AnySolver, state: Any) -> tuple[AnySolver, Any]:
-    if isinstance(solver, Restarted):
-        return solver.stages[state.stage], state.inner
-    return solver, state

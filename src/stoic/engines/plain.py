@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from stoic.inners.metered import BudgetSpent, Metered
 from stoic.problem import Problem
+from stoic.protocols import Vector
 from stoic.result import Status
 from stoic.solvers.base import AnySolver
 
@@ -71,3 +72,17 @@ def _stepped(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, 
         chunk.truncated_z + info.jacobian_truncated,
         info.stage,
     )
+
+
+class PlainEngine:
+    """The plain engine as an object: what `minimize` asks of an engine."""
+
+    def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
+        """Return the state before the first step."""
+        return solver.init(problem, w0, rng)
+
+    def run_chunk(
+        self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
+    ) -> Chunk:
+        """Go on from a chunk boundary to the next one."""
+        return run_chunk(solver, problem, meter, chunk, rng, limits)

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.engines.forms import Form, ScaledForm, ThresholdedForm
+from stoic.engines.robust_mscg import ROBUST_KINDS, RobustSteps
 from stoic.engines.translation import Translated, read_only
 from stoic.kernels.civr import civr_steps
 from stoic.kernels.mscg import clipped_sgd_steps, mscg_steps
 from stoic.kernels.rosc import Reference, RowNumbers, Settings, rosc_steps
+from stoic.kernels.rosc_l1 import rosc_l1_steps
 from stoic.kernels.rows import CSR
-from stoic.kernels.scaled import N_SCALARS, SUM_TAIL, TAIL, Scaled, current, total
 from stoic.kernels.tracking import asc_pg_steps, scgd_steps, scsc_steps
 from stoic.means import Mean
 from stoic.protocols import Vector
@@ -48,43 +50,17 @@ class Runner(Protocol):
         """Take a step for each of rows (steps, batches, p, m)."""
         ...
 
+    def save(self) -> Any:
+        """Return what `restore` needs to take a run back."""
+        ...
+
+    def restore(self, saved: Any) -> None:
+        """Take back what has been done since `save`."""
+        ...
+
     def evaluations(self, state: Any, n_steps: int) -> int:
         """Return how many batches `n_steps` steps from a state evaluate, counted as the meter counts."""
         ...
-
-
-class _Vector:
-    """A state's w and average in the scaled form around a center, and back."""
-
-    def __init__(self, state: Any, center: Vector | None, *, has_tail: bool) -> None:
-        w, self.before, self.first = state.w, state.average, state.t
-        end = len(w) - 1 if has_tail else len(w)
-        self.has_tail, size = has_tail, end
-        c = np.zeros(size) if center is None else center[:end]
-        u = w[:end] - c if center is not None else w[:end].copy()
-        tail = float(w[-1]) if has_tail else 0.0
-        tail_c = float(center[-1]) if has_tail and center is not None else 0.0
-        scalars = np.zeros(N_SCALARS)
-        scalars[:5] = 1.0, 0.0 if center is None else 1.0, u @ u, u @ c, c @ c
-        scalars[TAIL], scalars[TAIL + 1] = tail, tail_c
-        self.form = Scaled(u, read_only(c), np.zeros(size), np.zeros(size), scalars)
-
-    def w(self) -> Vector:
-        return self._read(current, self.form.scalars[TAIL])
-
-    def average(self, t: int) -> Vector:
-        """Return the average of all values up to step t."""
-        gained = self._read(total, self.form.scalars[SUM_TAIL])
-        gained += self.first * self.before
-        gained /= max(1, t)
-        return gained
-
-    def _read(self, write: Callable[[Scaled, Vector], None], tail: float) -> Vector:
-        out = np.empty(self.form.u.size + self.has_tail)
-        write(self.form, out[: self.form.u.size])
-        if self.has_tail:
-            out[-1] = tail
-        return out
 
 
 class _Scaled:
@@ -92,17 +68,33 @@ class _Scaled:
 
     problem: Translated
     _state: Any = None
-    _vector: _Vector
+    _vector: Form
 
-    def vector(self, state: Any, center: Vector | None = None) -> _Vector:
+    def vector(self, state: Any, center: Vector | None = None) -> Form:
         """Return the live form of the state that was returned last; of any other state a new one."""
         if state is not self._state:
-            self._vector = _Vector(state, center, has_tail=self.problem.data.has_tail)
+            has_tail = self.problem.data.has_tail
+            if self.problem.l1 > 0.0 and center is not None:
+                self._vector = ThresholdedForm(state, center, has_tail=has_tail)
+            else:
+                anchor = self.problem.anchor
+                center = anchor.center if center is None else center
+                self._vector = ScaledForm(state, center, has_tail=has_tail, weight=anchor.weight)
             self.begin(state)
         return self._vector
 
     def begin(self, state: Any) -> None:
         """Set up what else lives on with the form."""
+
+    def save(self) -> Any:
+        """Return what `restore` needs to take a run back."""
+        return None if self._state is None else (self._state, self._vector.clone())
+
+    def restore(self, saved: Any) -> None:
+        """Take back what has been done since `save`."""
+        self._state = None
+        if saved is not None:
+            self._state, self._vector = saved
 
     def ran(self, state: Any, n_steps: int, truncated_y: int = 0, truncated_z: int = 0) -> Ran:
         """Return the outcome, and remember its state as the live one."""
@@ -133,9 +125,10 @@ class ROSCRunner(_EachOnce):
         if state.reference is not self.of:
             self._prepare(state.reference)
         vector = self.vector(state, state.reference.w)
-        settings = Settings(float(solver.step_size), problem.l2, float(solver.radius))
+        settings = Settings(float(solver.step_size), problem.l1, problem.l2, float(solver.radius))
         counts = np.zeros(2, dtype=np.int64)
-        taken = rosc_steps(
+        steps = rosc_l1_steps if problem.l1 > 0.0 else rosc_steps
+        taken = steps(
             problem.data,
             problem.outer,
             self.reference,
@@ -166,18 +159,19 @@ class ROSCRunner(_EachOnce):
 
 
 class MSCGRunner(_EachOnce):
-    """MSCG with plain means."""
+    """MSCG with plain or robust means."""
 
     batches = 2
 
     def __init__(self, solver: MSCG, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
+        self.steps = mscg_steps if type(solver.mean) is Mean else RobustSteps(solver, problem)
 
     def run(self, state: MSCGState, rows: Rows) -> Ran:
         """Take the steps."""
         vector = self.vector(state)
         step = float(self.solver.step_size)
-        taken = mscg_steps(self.problem.data, self.problem.outer, step, self.problem.l2, vector.form, rows)
+        taken = self.steps(self.problem.data, self.problem.outer, step, self.problem.l2, vector.form, rows)
         t = state.t + taken
         return self.ran(MSCGState(vector.w(), vector.average(t), t), taken)
 
@@ -251,17 +245,29 @@ class CorrectedRunner(_Scaled):
             y,
             rows,
         )
-        previous = before[0] * (vector.form.u - last)
+        previous = before[0] * (vector.form.u - last) + before[2] * vector.form.c
         if problem.data.has_tail:
             previous = np.append(previous, before[1])
         t = state.t + taken
         return self.ran(TrackedState(vector.w(), vector.average(t), t, y, previous), taken)
 
     def begin(self, state: TrackedState) -> None:
-        """Keep u less its value one step ago, and a and the intercept of one step ago."""
+        """Keep u less its value one step ago, and a, the intercept and b of one step ago."""
         end = self.problem.inner.X.shape[1]
         self.last = state.w[:end] - state.previous[:end]
-        self.before = np.array([1.0, state.previous[-1]])
+        self.before = np.array([1.0, state.previous[-1], 0.0 if self.problem.anchor.center is None else 1.0])
+
+    def save(self) -> Any:
+        """Return what `restore` needs to take a run back."""
+        return None if self._state is None else (super().save(), self.last.copy(), self.before.copy())
+
+    def restore(self, saved: Any) -> None:
+        """Take back what has been done since `save`."""
+        if saved is None:
+            super().restore(None)
+        else:
+            form, self.last, self.before = saved
+            super().restore(form)
 
     def evaluations(self, state: TrackedState, n_steps: int) -> int:
         """Return one more a step than there are batches; at the start both points are one."""
@@ -287,8 +293,28 @@ class CIVRRunner:
         """Take the steps."""
         problem, step = self.problem, float(self.solver.step_size)
         w, before, y, z = (np.array(part) for part in (state.w, state.previous, state.y, state.z))
-        taken = civr_steps(problem.data, problem.outer, step, problem.l1, problem.l2, w, before, y, z, rows[:, 0])
+        center, weight = problem.anchor
+        taken = civr_steps(
+            problem.data,
+            problem.outer,
+            step,
+            problem.l1,
+            problem.l2,
+            weight,
+            read_only(np.zeros(w.size) if center is None else center),
+            w,
+            before,
+            y,
+            z,
+            rows[:, 0],
+        )
         return Ran(CIVRState(w, before, state.t + taken, y, z), taken)
+
+    def save(self) -> None:
+        """Keep nothing: the state itself is what the kernel works on a copy of."""
+
+    def restore(self, saved: None) -> None:
+        """Take back nothing."""
 
     def evaluations(self, state: CIVRState, n_steps: int) -> int:  # noqa: ARG002
         """Return two evaluations a batch."""
@@ -315,9 +341,9 @@ def missing_for(solver: Any, l1: float) -> list[str]:
     """Return what the kernels lack for a solver; nothing if they can run it."""
     if type(solver) not in _RUNNERS:
         return [f"the solver {type(solver).__name__}"]
-    if type(solver) is MSCG and type(solver.mean) is not Mean:
+    if type(solver) is MSCG and type(solver.mean) not in {Mean, *ROBUST_KINDS}:
         return [f"the mean {solver.mean!r} in MSCG"]
-    if l1 > 0.0 and type(solver) is not CIVR:
+    if l1 > 0.0 and type(solver) not in {CIVR, ROSC}:
         return [f"an L1 term with {type(solver).__name__}"]
     return []
 

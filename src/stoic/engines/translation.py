@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.inners.group_loss import GroupLoss
-from stoic.kernels.batches import Data
+from stoic.kernels.batches import Data, products
 from stoic.kernels.losses import ABSOLUTE, HUBER, LOGISTIC, QUANTILE, SQUARED
 from stoic.kernels.losses import Loss as LossCode
 from stoic.kernels.outers import LINEAR, LOGSUMEXP, SMOOTH_CVAR
@@ -15,20 +15,39 @@ from stoic.kernels.rows import CSR, Dense
 from stoic.losses import Absolute, Huber, Logistic, Loss, Quantile, Squared
 from stoic.outers import Linear, LogSumExp, SmoothCVaR
 from stoic.problem import Problem
-from stoic.protocols import AnyInner, Outer, Regularizer
+from stoic.protocols import AnyInner, Outer, Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, LeavingLast, Zero
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}
 
 
+class Anchor(NamedTuple):
+    """A point that all coordinates are pulled to, by (weight/2)‖w − center‖²."""
+
+    center: Vector | None
+    weight: float
+
+
+NO_ANCHOR = Anchor(None, 0.0)
+
+
 class Translated(NamedTuple):
-    """A problem in the kernels' terms; the regularizer is l1·‖w‖₁ + (l2/2)‖w‖²."""
+    """A problem in the kernels' terms; the regularizer is l1·‖w‖₁ + (l2/2)‖w‖², and the anchor's term."""
 
     inner: GroupLoss
     data: Data
     outer: OuterCode
     l1: float
     l2: float
+    anchor: Anchor = NO_ANCHOR
+
+    def anchored(self, anchor: Anchor) -> "Translated":
+        """Return the problem with the anchor's term."""
+        if anchor.center is None:
+            return self
+        along_c = np.empty(self.inner.n_samples)
+        products(self.data.X, read_only(anchor.center[: self.inner.X.shape[1]]), along_c)
+        return self._replace(anchor=anchor, data=self.data._replace(along_c=read_only(along_c)))
 
 
 def missing_parts(problem: Problem, inner: AnyInner) -> list[str]:
@@ -48,7 +67,8 @@ def missing_parts(problem: Problem, inner: AnyInner) -> list[str]:
 def translate(problem: Problem, inner: GroupLoss) -> Translated:
     """Return the problem in the kernels' terms, without copying X."""
     l1, l2 = _bare(problem.regularizer).weights  # type: ignore[attr-defined]
-    data = Data(_rows(inner.X), read_only(inner.y), _loss(inner.loss), inner.intercept)
+    nowhere = read_only(np.zeros(0))
+    data = Data(_rows(inner.X), read_only(inner.y), _loss(inner.loss), inner.intercept, nowhere)
     return Translated(inner, data, _outer(problem.outer, inner.n_groups), float(l1), float(l2))
 
 
@@ -65,7 +85,7 @@ def _bare(regularizer: Regularizer) -> Regularizer:
 
 def _rows(X: Any) -> CSR | Dense:
     if isinstance(X, np.ndarray):
-        return Dense(read_only(np.ascontiguousarray(X)))
+        return Dense(read_only(X))
     indices = X.indices.view(_UNSIGNED[X.indices.dtype.itemsize])
     return CSR(read_only(X.indptr), read_only(indices), read_only(X.data))
 

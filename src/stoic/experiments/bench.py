@@ -115,7 +115,7 @@ def _outcome(target: Target, load: Workload, turns: _Turns) -> Outcome:
         return Outcome(target, _FIGURES[target.name](load, turns))
     except (IncompatibleParts, MissingDependency) as missing:
         return Outcome(target, reason=str(missing))
-    except SolveFailed as failure:
+    except (SolveFailed, MemoryError) as failure:  # the other figures are worth having
         return Outcome(target, reason=str(failure), failed=True)
 
 

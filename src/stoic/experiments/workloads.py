@@ -101,7 +101,7 @@ class Workload:
     def by_row_length(self) -> Iterator[Table]:
         """Yield data sets whose rows have more and more non-zeros, d fixed."""
         for length in self.row_lengths:
-            yield self._grown(length, self.widths[-1])
+            yield self._grown(length, self.widths[len(self.widths) // 2])
 
     def by_width(self) -> Iterator[Table]:
         """Yield data sets with more and more columns, the non-zeros per row fixed."""

@@ -8,26 +8,37 @@ from numpy.typing import NDArray
 from stoic.kernels.jit import kernel
 from stoic.kernels.losses import Loss, loss_slope, loss_value
 from stoic.kernels.rows import dot, push
-from stoic.kernels.scaled import SUM_A, TAIL, UU, A, Scaled
+from stoic.kernels.scaled import SUM_A, TAIL, UU, A, B, Scaled
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
 class Data(NamedTuple):
-    """Rows, their targets, the loss, and whether there is an intercept."""
+    """Rows, their targets, the loss, whether there is an intercept, and x·c of all rows where c is not zero."""
 
     X: Any
     targets: Floats
     loss: Loss
     has_tail: bool
+    along_c: Floats
+
+
+@kernel
+def products(X: Any, c: Floats, out: Floats) -> None:
+    """Write x·c of all rows into out."""
+    for row in range(out.size):
+        out[row] = dot(X, row, c)
 
 
 @kernel
 def predict(data: Data, w: Scaled, row: int) -> float:
-    """Return the prediction for a row, for a form whose c is zero."""
-    tail = w.scalars[TAIL] if data.has_tail else 0.0
-    return w.scalars[A] * dot(data.X, row, w.u) + tail
+    """Return the prediction for a row; c takes part where b is not zero."""
+    s = w.scalars
+    rest = s[TAIL] if data.has_tail else 0.0
+    if s[B] != 0.0:
+        rest += s[B] * data.along_c[row]
+    return s[A] * dot(data.X, row, w.u) + rest
 
 
 @kernel

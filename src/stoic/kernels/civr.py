@@ -19,16 +19,23 @@ def civr_steps(
     step: float,
     l1: float,
     l2: float,
+    weight: float,
+    center: Floats,
     w: Floats,
     before: Floats,
     y: Floats,
     z: Floats,
     rows: NDArray[np.int64],
 ) -> int:
-    """Take a step for each batch in rows (steps, p, m), on w, w of one step before, y and z in place."""
+    """Take a step for each batch in rows (steps, p, m), on w, w of one step before, y and z in place.
+
+    The regularizer is anchored at the center with a weight, which may be 0.
+    """
     n_steps, p, m = rows.shape
     q = np.empty(p)
     columns = w.size - 1 if data.has_tail else w.size
+    pull = step * weight
+    shorter = step / (1.0 + pull)
     for t in range(n_steps):
         for i in range(p):
             for j in range(m):
@@ -39,11 +46,11 @@ def civr_steps(
             v = 0.0
             for i in range(p):
                 v += q[i] * z[i, k]
-            ahead = w[k] - step * v
+            ahead = (w[k] - step * v + pull * center[k]) / (1.0 + pull)
             before[k] = w[k]
             if k < columns:
-                ahead -= min(max(ahead, -step * l1), step * l1)
-                ahead /= 1.0 + step * l2
+                ahead -= min(max(ahead, -shorter * l1), shorter * l1)
+                ahead /= 1.0 + shorter * l2
             w[k] = ahead
             finite += ahead
         if not np.isfinite(finite):

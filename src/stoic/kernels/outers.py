@@ -38,8 +38,10 @@ def outer_gradient(outer: Outer, y: Floats, q: Floats) -> None:
                 top = y[i]
     total = 0.0
     for i in range(p):
-        if y[i] > top:
-            q[i] = 1.0 if outer.kind == SMOOTH_CVAR else 0.0
+        if outer.weights[i] == 0.0:
+            q[i] = 0.0
+        elif y[i] > top:
+            q[i] = 1.0
         else:
             q[i] = outer.weights[i] * rest * np.exp(scaled_below(y[i], top, outer.temperature))
         total += q[i]

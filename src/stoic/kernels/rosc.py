@@ -39,10 +39,11 @@ class RowNumbers(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """η, α of the ridge, and D."""
+    """η, the weights of ‖w‖₁ and ‖w‖²/2, and D."""
 
     step: float
-    alpha: float
+    l1: float
+    l2: float
     radius: float
 
 
@@ -81,7 +82,7 @@ def rosc_steps(
         if not (np.isfinite(s[UU]) and np.isfinite(tail)):
             return t
         ahead = s[TAIL] - settings.step * tail
-        settle(w, settings.step, settings.alpha, ahead, settings.radius, data.has_tail)  # Alg. 5, l. 7
+        settle(w, settings.step, settings.l2, ahead, settings.radius, data.has_tail)  # Alg. 5, l. 7
         if needs_flush(w):
             flush(w)
     return n_steps

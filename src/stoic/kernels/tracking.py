@@ -8,7 +8,7 @@ from stoic.kernels.jit import kernel
 from stoic.kernels.losses import loss_value
 from stoic.kernels.outers import Outer, outer_gradient
 from stoic.kernels.rows import clear, dot, push
-from stoic.kernels.scaled import TAIL, UU, A, Scaled, flush, needs_flush, settle
+from stoic.kernels.scaled import TAIL, UU, A, B, Scaled, flush, needs_flush, settle
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -82,7 +82,7 @@ def scsc_steps(
 ) -> int:
     """Take a step of SCSC for each batch in rows (steps, 1, p, m), or of ALEXR for each pair (steps, 2, p, m).
 
-    `last` is u less its value one step ago; `before` holds a and the intercept of one step ago. SCSC is ALEXR
+    `last` is u less its value one step ago; `before` holds a, the intercept and b of one step ago. SCSC is ALEXR
     with extrapolation (1 − b)/b and one batch for both.
     """
     n_steps, n_batches, p, m = rows.shape
@@ -96,16 +96,19 @@ def scsc_steps(
             for j in range(m):
                 row = rows[t, 0, i, j]
                 along = dot(data.X, row, w.u)
-                tail, old_tail = (s[TAIL], before[1]) if data.has_tail else (0.0, 0.0)
-                old = before[0] * (along - dot(data.X, row, last)) + old_tail
-                here += loss_value(data.loss, s[A] * along + tail, data.targets[row])
+                rest, old_rest = (s[TAIL], before[1]) if data.has_tail else (0.0, 0.0)
+                if s[B] != 0.0:
+                    rest += s[B] * data.along_c[row]
+                    old_rest += before[2] * data.along_c[row]
+                old = before[0] * (along - dot(data.X, row, last)) + old_rest
+                here += loss_value(data.loss, s[A] * along + rest, data.targets[row])
                 there += loss_value(data.loss, old, data.targets[row])
             here, there = here / m, there / m
             y[i] = (1.0 - b) * y[i] + b * (here + ahead * (here - there))
         outer_gradient(outer, y, q)
         slopes_of(data, w, rows[t, n_batches - 1], slopes)
         forget(data, rows, t, last)
-        before[0], before[1] = s[A], s[TAIL]
+        before[0], before[1], before[2] = s[A], s[TAIL], s[B]
         tail_step = move(data, w, rows[t, n_batches - 1], slopes, q, steps[t])
         for i in range(p):
             for j in range(m):

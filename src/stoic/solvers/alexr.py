@@ -74,4 +74,4 @@ class ALEXR(Tracking):
         y = (1.0 - self.weight) * state.y + self.weight * ahead
         v = inner.vjp(w, inner.draw(self.batch_size, rng), problem.outer.gradient(y))
         w = problem.regularizer.prox(w - self.step_size * v, self.step_size)
-        return state.moved(w, y), Info()
+        return state.moved(w, y)._replace(previous=state.w), Info()

@@ -252,7 +252,7 @@ def planned(n_steps: int, affordable: int) -> int:
 
 def running_mean(average: Vector, w: Vector, count: int) -> Vector:
     """Return the mean of `count` vectors from that of the first count − 1 and the last one."""
-    return average + (w - average) / count
+    return w if count == 1 else average + (w - average) / count
 
 
 def mean_value(inner: AnyInner, w: Vector, batch: Any, size: int, mean: MeanEstimator) -> Vector:

@@ -70,23 +70,23 @@ class ProxBoosted(Settings):
         self, problem: Problem, k: int, center: Vector, answers: tuple[Vector, ...], rng: Generator
     ) -> ProxBoostState:
         stage = self.stages[k]
-        inner = stage.solver.init(_anchored(problem, center, stage.weight), center, rng)
+        inner = stage.solver.init(anchored(problem, center, stage.weight), center, rng)
         return ProxBoostState(k, center, answers, inner)
 
     def step(self, problem: Problem, state: ProxBoostState, rng: Generator) -> tuple[ProxBoostState, Info]:
         """Take a step of the running trial, starting the next trial or stage if it has finished."""
         if self.stages[state.stage].solver.finished(state.inner):
-            state = self._next(problem, state, rng)
+            state = self._start(problem, *self.after(state), rng)
         stage = self.stages[state.stage]
-        anchored = _anchored(problem, state.center, stage.weight)
-        inner, info = stage.solver.step(anchored, state.inner, rng)
+        inner, info = stage.solver.step(anchored(problem, state.center, stage.weight), state.inner, rng)
         return state._replace(inner=inner), info._replace(stage=state.stage)
 
-    def _next(self, problem: Problem, state: ProxBoostState, rng: Generator) -> ProxBoostState:
+    def after(self, state: ProxBoostState) -> tuple[int, Vector, tuple[Vector, ...]]:
+        """Return the stage, the center and the answers with which the trial after a finished one begins."""
         answers = (*state.answers, self.stages[state.stage].solver.output(state.inner))
         if len(answers) < self.stages[state.stage].n_trials:
-            return self._start(problem, state.stage, state.center, answers, rng)
-        return self._start(problem, state.stage + 1, _chosen(answers), (), rng)
+            return state.stage, state.center, answers
+        return state.stage + 1, _chosen(answers), ()
 
     def finished(self, state: ProxBoostState) -> bool:
         """Whether the last trial of the last stage has finished."""
@@ -107,7 +107,8 @@ class ProxBoosted(Settings):
         return state.center
 
 
-def _anchored(problem: Problem, center: Vector, weight: float) -> Problem:
+def anchored(problem: Problem, center: Vector, weight: float) -> Problem:
+    """Return the problem with (weight/2)‖w − center‖² added, all coordinates included."""
     if weight == 0.0:
         return problem
     return problem.with_regularizer(Anchored(problem.regularizer, center, weight))

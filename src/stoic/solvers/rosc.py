@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.errors import InvalidParameter, check_real
-from stoic.means import MeanEstimator, SmallestBall
+from stoic.means import MeanEstimator, SmallestBall, n_vector_blocks
 from stoic.pilot import Pilot
 from stoic.plans import TruncatedStage
 from stoic.probes import median_distance
@@ -150,7 +150,8 @@ class ROSC(Averaging):
         """Take the step for averages, a ball that holds the optimum, a tenth of the samples as reference."""
         m = either(self.batch_size, pilot.batch_size())
         available = pilot.n_steps(m)
-        b = either(self.reference_size, max(2, available * m // 10))
+        enough = n_vector_blocks(pilot.delta / 6.0) * 10 * max(2, m)  # blocks far steadier than a batch
+        b = either(self.reference_size, min(max(2, available * m // 10), enough))
         delta = max(pilot.delta / 6.0, math.exp(-b / 18.0))
         n_steps = planned(self.n_steps, max(1, available - math.ceil(b / m)))
         return replace(

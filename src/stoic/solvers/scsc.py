@@ -57,4 +57,4 @@ class SCSC(TwoScale):
         here = inner.value(w, batch)[0]
         y = (1.0 - b) * (state.y + here - inner.value(state.previous, batch)[0]) + b * here
         w = problem.regularizer.prox(w - a * inner.vjp(w, batch, problem.outer.gradient(y)), a)
-        return state.moved(w, y), Info()
+        return state.moved(w, y)._replace(previous=state.w), Info()

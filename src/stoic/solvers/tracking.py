@@ -12,7 +12,7 @@ from stoic.solvers.base import AUTO, UNBOUNDED, Averaged, PowerLaw, Stepwise, ei
 
 
 class TrackedState(NamedTuple):
-    """The iterate w_t, the average of w_1 … w_t, t, the moving estimate y of g, and w_{t−1}."""
+    """The iterate w_t, the average of w_1 … w_t, t, the moving estimate y of g, and w_{t−1} where it is needed."""
 
     w: Vector
     average: Vector
@@ -23,7 +23,7 @@ class TrackedState(NamedTuple):
     def moved(self, w: Vector, y: Vector) -> "TrackedState":
         """Return the state one step on."""
         t = self.t + 1
-        return TrackedState(w, running_mean(self.average, w, t), t, y, self.w)
+        return TrackedState(w, running_mean(self.average, w, t), t, y, self.previous)
 
 
 class Tracking(Stepwise):
