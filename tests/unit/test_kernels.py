@@ -15,9 +15,24 @@ from hypothesis import strategies as st
 import stoic
 from checks import generated, vectors
 from stoic.engines.translation import translate
-from stoic.kernels import batches, civr, jit, losses, mscg, outers, rosc, rows, scaled, tracking
+from stoic.kernels import (
+    batches,
+    civr,
+    jit,
+    losses,
+    mscg,
+    outers,
+    robust,
+    rosc,
+    rosc_l1,
+    rows,
+    scaled,
+    thresholded,
+    tracking,
+)
 from stoic.kernels.scaled import N_SCALARS, SUM_TAIL, TAIL, TAIL_C, UC, UU, A, B, Scaled
 from stoic.regularizers import LeavingLast, prox_in_ball
+from stoic.truncation import truncate
 
 ROOT = Path(__file__).parents[2]
 HUGE = (0.0, -0.0, 1.0, -1.0, 1e-320, 1e-160, 1e8, -1e8, 1e160, -1e160, 1e308, -1e308, math.inf, -math.inf)
@@ -319,7 +334,7 @@ def test_settle_ends_on_the_edge_of_the_ball_however_far_the_step_went(has_tail,
 def test_ball_theta_is_the_root(largest, ridge):
     sizes = [size for size in (0.0, 1e-3, 0.9, 1.1, 1e3, 1e80, 1e150) if size <= largest]
     for far, tail in itertools.product(sizes, sizes):  # in radii
-        if math.hypot(far, tail) > 1.0:  # the ball is active
+        if math.hypot(far, tail) > 1.0 and far * ridge < 1e300:  # the ball is active, and θ a normal number
             theta = scaled.ball_theta(far, tail, ridge)
             assert 0.0 < theta < 1.0, (far, tail)
             reached = math.hypot(theta * far * (1.0 + ridge) / (1.0 + theta * ridge), theta * tail)
@@ -497,7 +512,7 @@ def test_know_computes_the_numbers_of_one_row():
 @pytest.mark.parametrize("radius", [0.0, 5.0, 4.999, math.inf])
 def test_within_decides_as_truncate_does(y, radius):
     y, reference = np.array(y), np.zeros(2)
-    assert rosc.within(y, reference, radius) == (not stoic.truncation.truncate(y, reference, radius)[1])
+    assert rosc.within(y, reference, radius) == (not truncate(y, reference, radius)[1])
 
 
 @both_tails
@@ -511,6 +526,54 @@ def test_correct_moves_y_and_z_by_the_change_of_one_row(intercept, sparse):
         civr.correct(data, batch.rows[i, 0], w, before, y, z[i], i, 1)
     np.testing.assert_allclose(y, expected_y, rtol=1e-12)
     np.testing.assert_allclose(z, expected_z, rtol=1e-11, atol=1e-13)
+
+
+@both_tails
+@both_forms
+def test_block_losses_and_move_shares_follow_the_blocks_of_the_plain_engine(intercept, sparse):
+    inner, data, batch, w, form = setting(intercept=intercept, sparse=sparse, m=8)
+    bounds, q, shares = np.array([0, 3, 6, 8]), np.array([0.2, 0.0, 0.8]), np.array([0.5, 0.0, 0.5])
+    found, slopes = np.empty((3, 3)), np.empty((3, 8))
+    robust.block_losses(data, form, bounds, batch.rows, found)
+    np.testing.assert_allclose(found, inner.value(w, batch, 3), rtol=1e-12)
+    batches.slopes_of(data, form, batch.rows, slopes)
+    v = np.tensordot(shares, inner.jacobian(w, batch, 3), axes=1).T @ q
+    tail = robust.move_shares(data, form, bounds, batch.rows, slopes, shares, q, 0.1)
+    np.testing.assert_allclose(explicit(form), (w - 0.1 * v)[:6], rtol=1e-11)
+    assert form.scalars[UU] == pytest.approx(form.u @ form.u)
+    assert tail == pytest.approx(v[-1]) or not intercept
+
+
+def test_dot_of_two_vectors():
+    x, y = np.arange(5.0), np.array([1.0, -1.0, 0.5, 2.0, 0.0])
+    assert robust.dot_of(x, y) == x @ y
+    assert robust.dot_of(x[:0], y[:0]) == 0.0
+
+
+@both_tails
+@both_forms
+@pytest.mark.parametrize("m", [1, 3])
+def test_evaluate_thresholded_and_keeps_thresholded(intercept, sparse, m):
+    inner, data, batch, w, _ = setting(intercept=intercept, sparse=sparse, m=m)
+    rng = np.random.default_rng(4)
+    w0, z0 = rng.standard_normal(w.size), rng.standard_normal((3, w.size))
+    table, scalars = np.zeros((thresholded.N_LINES, 4)), np.zeros(thresholded.N_SCALARS)
+    table[0, thresholded.P], scalars[thresholded.NORM_C] = 1.0, np.linalg.norm(w0[:6])
+    if intercept:
+        scalars[thresholded.TAIL], scalars[thresholded.TAIL_C] = w[-1], w0[-1]
+    form = thresholded.Thresholded(w[:6].copy(), w0[:6].copy(), np.zeros(6), np.zeros(6), table, scalars)
+    assert thresholded.measure(form) == pytest.approx(np.linalg.norm(w - w0))
+    numbers = rosc.RowNumbers(*(np.full(30, np.nan) for _ in range(3)))
+    y, slopes, work = np.empty(3), np.empty((3, m)), np.zeros(6)
+    reference = reference_for(inner, data, w0, z0)
+    rosc_l1.evaluate_thresholded(data, reference, numbers, form, batch.rows, y, slopes, work)
+    np.testing.assert_allclose(y, inner.value(w, batch)[0], rtol=1e-12)
+    far, distance = np.linalg.norm(inner.jacobian(w, batch)[0] - z0), np.linalg.norm(w - w0)
+    for share in (0.0, 1.0 - 1e-9, 1.0 + 1e-9, 10.0):
+        levels = reference._replace(L_g=0.5 * share * far / distance, slack_z=0.5 * share * far)
+        kept = rosc_l1.keeps_thresholded(data, levels, numbers, form, batch.rows, slopes, work)
+        assert kept == (share > 1.0)
+    assert not work.any()
 
 
 @both_forms
@@ -535,6 +598,8 @@ STEPS = {  # run by whole solves, in tests/engines
     "asc_pg_steps": "asc-pg",
     "scsc_steps": "scsc",
     "civr_steps": "civr",
+    "rosc_l1_steps": "rosc",  # with L1 and elastic net
+    "robust_mscg_steps": "mscg",  # in test_robust_and_boosted.py
 }
 
 

@@ -9,7 +9,8 @@ from numpy.random import Generator
 
 from stoic.engines.boosted import Innermost, Part, begun, innermost, outer_stage, parts, started, with_innermost
 from stoic.engines.plain import Chunk, Limits, run_chunk
-from stoic.engines.runners import Ran, Runner, make_runner, missing_for
+from stoic.engines.runners import make_runner, missing_for
+from stoic.engines.running import Ran, Runner
 from stoic.engines.translation import Translated, missing_parts, translate
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.metered import BudgetSpent, Metered
