@@ -58,7 +58,3 @@ def test_nothing_is_printed(nodes):
 
 def test_nothing_is_asserted(nodes):
     assert [node.lineno for node in nodes if isinstance(node, ast.Assert)] == []
-
-
-def test_nothing_is_left_to_do(text):
-    assert "TODO" not in text
