@@ -237,9 +237,13 @@ class TrimmedMean:
             raise InvalidParameter(f"batch_size={size} is below the 3 that {self} needs; increase it.")
         return size
 
+    def cut(self, size: int) -> int:
+        """Return how many samples are left out on each side; at least one stays."""
+        return min(max(1, math.floor(self.share * size + 1e-9)), (size - 1) // 2)
+
     def combine(self, block_means: Array) -> Array:
         """Return the trimmed mean along the first axis."""
-        cut = max(1, math.floor(self.share * len(block_means) + 1e-9))
+        cut = self.cut(len(block_means))
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(np.sort(block_means, axis=0)[cut:-cut].mean(axis=0))  # NaN last
 

@@ -2,15 +2,23 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from stoic.errors import check_count
-from stoic.means import SmallestBall
+from stoic.means import smallest_ball_index
 from stoic.plans import Constants
-from stoic.probes import Sample, curvature, descend, jacobian_smoothness, noise, single_samples
+from stoic.probes import (
+    Sample,
+    curvature,
+    descend,
+    draw_sample,
+    jacobian_smoothness,
+    length,
+    noise,
+    single_samples,
+)
 from stoic.problem import Problem
 from stoic.protocols import Outer, Vector
 
@@ -141,20 +149,24 @@ def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta:
     """
     n_parts = min(_PARTS, size)
     sizes = [size // n_parts + (k < size % n_parts) for k in range(n_parts)]
-    parts = [Sample(problem, problem.inner.draw(n, rng), n) for n in sizes]
-    singles = [problem.inner.draw(1, rng) for _ in range(min(_SINGLE_DRAWS, size))]
+    parts = [draw_sample(problem, n, rng) for n in sizes]
+    singles = [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))]
     with np.errstate(all="ignore"):
         return _measure(parts, singles, w0, rng, delta)
 
 
-def _measure(parts: list[Sample], singles: list[Any], w0: Vector, rng: Generator, delta: float) -> Pilot:
+def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Generator, delta: float) -> Pilot:
     problem = parts[0].problem
-    probe = 1e-3 * (1.0 + float(np.linalg.norm(w0)))
-    curvatures = [curvature(part, w0, probe, rng) for part in parts]
-    optima = [descend(part, w0, start) for part, start in zip(parts, curvatures, strict=True)]
-    middle = int(np.argmin(np.linalg.norm(optima - SmallestBall(0.5).combine(np.array(optima)), axis=1)))
+    probe = 1e-3 * (1.0 + length(w0))
+    curvatures, optima = [], []
+    for part in parts:
+        curvatures.append(curvature(part, w0, probe, rng))
+        optima.append(descend(part, w0, curvatures[-1]))
+        part.forget()
+    middle = smallest_ball_index(np.array([[length(one - other) for one in optima] for other in optima]))
     sample, w1 = parts[middle], optima[middle]
-    distance = float(np.linalg.norm(w1 - w0))
+    del optima
+    distance = length(w1 - w0)
     probe = 1e-3 * distance or probe
     ways = (0.5 * (w0 + w1), w1)
     L = max(curvatures[middle], *(curvature(sample, point, probe, rng) for point in ways))
@@ -165,7 +177,7 @@ def _measure(parts: list[Sample], singles: list[Any], w0: Vector, rng: Generator
         constants=_constants(parts, sample, (w0, w1), probe, rng, L=L, mu=max(_finite(growth, 0.0), 1e-6 * L)),
         L=L,
         L_sample=_finite(spread.smoothness, L),
-        gradient_norm=_finite(float(np.linalg.norm(sample.gradient(w0))), 0.0),
+        gradient_norm=_finite(length(sample.gradient(w0)), 0.0),
         gradient_noise=_finite(spread.noise, 0.0),
         distance=_finite(distance, 0.0),
         eps0=_finite(max(0.0, sample.objective(w0) - sample.objective(w1)), 0.0),

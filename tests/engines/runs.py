@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import stoic
-from stoic.engines.compiled import CompiledEngine, missing
+from stoic.engines.compiled import CompiledEngine
 from stoic.engines.plain import Chunk, Limits, run_chunk
 from stoic.inners.metered import Metered
+from stoic.solvers.prox_boost import ProxBoosted, ProxStage
 
 P, ROWS, COLUMNS = 4, 90, 6
 TOLERANCE = 1e-9
@@ -45,8 +46,14 @@ def _csr(X, index, dtype):
     return matrix
 
 
+def _wide(X):
+    """Return rows so long that the kernels hold the reference of ROSC: see `Form`."""
+    return np.hstack([X, *(0.3 * np.sin(k * X) for k in range(1, 7))])
+
+
 STORAGE = {
     "dense": lambda X: X,
+    "wide": _wide,
     "fortran": np.asfortranarray,
     "csr-int32": lambda X: _csr(X, np.int32, np.float64),
     "csr-int64": lambda X: _csr(X, np.int64, np.float64),
@@ -55,7 +62,7 @@ STORAGE = {
     "csr-int32-float32": lambda X: _csr(X, np.int32, np.float32),
     "csr-int64-float32": lambda X: _csr(X, np.int64, np.float32),
 }
-COMPILED_OFTEN = ("dense", "fortran", "csr-int32")  # two types of X: the others are compiled for `every`
+COMPILED_OFTEN = ("dense", "wide", "fortran", "csr-int32")  # two types of X: the others are compiled for `every`
 
 
 @functools.cache
@@ -138,14 +145,11 @@ def make_solver(name, problem, m, n_steps=300):
 
 
 SOLVERS = (*MAKERS, *(f"restarted-{name}" for name in MAKERS))
-"""All of them run compiled with Zero and L2."""
 
 
-@functools.cache
-def is_supported(solver, regularizer):
-    """Whether the compiled engine says that it runs a solver with a regularizer."""
-    problem = make_problem(regularizer=regularizer)
-    return not missing(make_solver(solver, problem, 1), problem, Metered(problem.inner, 1))
+def boosted(solver, weights=(0.0, 0.3, 2.0), n_trials=3):
+    """Return a proxBoost around a solver."""
+    return ProxBoosted(tuple(ProxStage(weight, solver, n_trials) for weight in weights))
 
 
 FACTORS = {
@@ -160,21 +164,14 @@ FACTORS = {
 }
 
 
-def is_allowed(choice):
-    """Whether no pair of a choice, which may be partial, is beyond the compiled engine."""
-    both = "solver" in choice and "regularizer" in choice
-    return not both or is_supported(choice["solver"], choice["regularizer"])
-
-
 def covering(factors):
-    """Return choices of a value for each factor that hold every allowed pair of values, by greedy search."""
+    """Return choices of a value for each factor that hold every pair of values, by greedy search."""
     names = list(factors)
     left = {
         frozenset([(a, x), (b, y)])
         for a, b in itertools.combinations(names, 2)
         for x in factors[a]
         for y in factors[b]
-        if is_allowed({a: x, b: y})
     }
     ordered = sorted(left, key=sorted_pair)
     rows = []
@@ -183,9 +180,8 @@ def covering(factors):
             continue
         choice = dict(sorted(pair))
         for name in sorted(set(names) - set(choice), key=lambda name: (-len(factors[name]), name)):
-            options = [value for value in factors[name] if is_allowed(choice | {name: value})]
-            start = len(rows) % len(options)  # where none is better, all in turn
-            options = options[start:] + options[:start]
+            start = len(rows) % len(factors[name])  # where none is better, all in turn
+            options = factors[name][start:] + factors[name][:start]
             choice[name] = max(options, key=lambda value: _gain(choice, (name, value), left))
         left -= {frozenset(two) for two in itertools.combinations(choice.items(), 2)}
         rows.append({name: choice[name] for name in names})
@@ -264,8 +260,11 @@ class Run:
 
     @property
     def state(self):
-        """The state of the running stage."""
-        return getattr(self.chunk.state, "inner", self.chunk.state)
+        """The state of the solver that takes the steps."""
+        state = self.chunk.state
+        while hasattr(state, "inner"):
+            state = state.inner
+        return state
 
     @property
     def counts(self):
@@ -279,7 +278,8 @@ class Run:
 
     def _go(self, run, steps):
         limits = Limits(10**12, steps, math.inf)
-        self.chunk = run(self.solver, self.problem, self.meter, self.chunk, self.rng, limits)
+        chunk = run(self.solver, self.problem, self.meter, self.chunk, self.rng, limits)
+        self.chunk = self.engine.settled(self.solver, chunk)
         return self
 
 

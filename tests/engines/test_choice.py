@@ -24,6 +24,10 @@ class MySolver(stoic.MSCG):
     """A solver of the user's own."""
 
 
+class MyMean(stoic.SmallestBall):
+    """A robust mean of the user's own."""
+
+
 class Slanted:
     """An outer function of the user's own."""
 
@@ -57,7 +61,7 @@ UNSUPPORTED = {
     ),
     "solver": (make_problem(), MySolver(0.01, 2, 50), "the solver MySolver"),
     "stage": (make_problem(), stoic.Restarted([mscg(), MySolver(0.01, 2, 50)]), "the solver MySolver"),
-    "mean": (make_problem(), mscg(mean=stoic.TrimmedMean(), batch_size=5), "TrimmedMean"),
+    "mean": (make_problem(), mscg(mean=MyMean(0.8), batch_size=5), "the mean MyMean"),
 }
 unsupported = pytest.mark.parametrize(("problem", "solver", "name"), UNSUPPORTED.values(), ids=UNSUPPORTED)
 

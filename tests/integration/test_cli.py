@@ -1,6 +1,8 @@
 """The command line: what it prints, writes and returns."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -8,8 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import stoic
+from stoic.cli import bench as command
 from stoic.cli.main import COMMANDS, main
-from stoic.experiments import workloads
+from stoic.experiments import bench, workloads
+from stoic.experiments.outcomes import Measured
 from stoic.experiments.targets import TARGETS
 
 
@@ -21,6 +25,32 @@ def run():
 def python(*args):
     """Run a fresh interpreter."""
     return subprocess.run([sys.executable, "-W", "error", *args], capture_output=True, text=True, check=False)  # noqa: S603
+
+
+BENCH = """
+import signal, sys, threading
+from stoic.cli.main import main
+from stoic.experiments import bench
+from stoic.experiments.outcomes import Measured
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where the tests run
+bench._FIGURES["growth-p"] = lambda load, turns: Measured([1.0], {})
+bench._FIGURES["memory-rosc"] = lambda load, turns: threading.Event().wait(30)  # a signal comes before
+main(["bench", *sys.argv[1:]], prog_name="stoic")
+"""
+
+
+def start(*args, encoding="utf-8", stderr=subprocess.PIPE):
+    """Start a benchmark in which growth-p is 1 at once, and memory-rosc is never measured."""
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "TERM": "xterm"}
+    command = [sys.executable, "-W", "error", "-c", BENCH, *args]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=stderr, env=environment, text=True, encoding=encoding)  # noqa: S603
+
+
+def await_line(process, name):
+    """Return the line of a figure; it comes while the process runs, or not at all."""
+    return next(line for line in process.stdout if line.startswith(name))
 
 
 def test_help_lists_every_command(run):
@@ -62,6 +92,7 @@ def test_python_m_stoic_is_stoic():
         (["bench", "--repetitions", "five"], "'five' is not a valid integer"),
         (["bench", "--json", "no/such/folder/bench.json"], "does not exist"),
         (["bench", "--json", "."], "is a directory"),
+        (["bench", "--size", "small", "--json", os.devnull], "not a regular file"),
         (["bench", "small"], "unexpected extra argument"),
     ],
 )
@@ -80,6 +111,7 @@ def test_a_small_benchmark_reports_every_figure(run, tmp_path):
     assert done.exit_code == 0, done.output
     report = json.loads(path.read_text(encoding="utf-8"))
     assert list(report["figures"]) == list(TARGETS)
+    assert report["complete"]
     assert report["versions"]["stoic"] == stoic.__version__
     assert {"processor", "cores"} <= set(report["machine"])
     for name, figure in report["figures"].items():
@@ -110,17 +142,163 @@ def test_ctrl_c_is_one_line(run, monkeypatch):
 
     monkeypatch.setattr(workloads, "minimize", minimize)
     done = run("bench", "--size", "small", "--only", "growth-p")
-    assert done.exit_code == 1
-    assert done.stderr.split() == ["stoic:", "interrupted."]
+    assert done.exit_code == 130
+    assert done.stdout == ""
+    assert done.stderr == "stoic: interrupted after 0 of 1 figures.\n"
 
 
-def test_a_report_that_cannot_be_written_is_one_line(run, tmp_path, monkeypatch):
+# Nothing measured is lost
+
+ASKED_FOR = ("--size", "small", "--only", "growth-p", "--only", "memory-rosc")
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Return a function that gives figures what they are to return, or to raise."""
+
+    def give(**figures):
+        def figure(ending):
+            def measure(load, turns):
+                if isinstance(ending, BaseException):
+                    raise ending
+                return Measured([ending], {})
+
+            return measure
+
+        for name, ending in figures.items():
+            monkeypatch.setitem(bench._FIGURES, name.replace("_", "-"), figure(ending))
+
+    give(growth_p=1.0, memory_rosc=2.0)
+    return give
+
+
+def test_ctrl_c_keeps_the_figures_measured_so_far(run, tmp_path, measured):
+    measured(memory_rosc=KeyboardInterrupt())
+    path = tmp_path / "bench.json"
+    done = run("bench", *ASKED_FOR, "--json", str(path))
+    assert done.exit_code == 130
+    assert "\ngrowth-p            1.00" in done.stdout
+    assert done.stderr == "stoic: interrupted after 1 of 2 figures.\n"
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert (report["complete"], report["pending"]) == (False, ["memory-rosc"])
+    assert report["figures"]["growth-p"]["values"] == [1.0]
+
+
+def test_ctrl_c_between_the_file_and_the_line_loses_neither(run, tmp_path, measured, monkeypatch):
+    once = iter([KeyboardInterrupt()])
+    line = command._line
+
+    def interrupted(*args):
+        for ending in once:
+            raise ending
+        return line(*args)
+
+    monkeypatch.setattr(command, "_line", interrupted)
+    path = tmp_path / "bench.json"
+    done = run("bench", *ASKED_FOR, "--json", str(path))
+    assert done.exit_code == 130
+    assert done.stdout.count("\ngrowth-p ") == 1
+    assert list(json.loads(path.read_text(encoding="utf-8"))["figures"]) == ["growth-p"]
+
+
+def test_a_benchmark_that_measured_nothing_leaves_an_earlier_report_alone(run, tmp_path, measured):
+    measured(growth_p=KeyboardInterrupt())
+    path = tmp_path / "bench.json"
+    path.write_text("earlier", encoding="utf-8")
+    assert run("bench", *ASKED_FOR, "--json", str(path)).exit_code == 130
+    assert path.read_text(encoding="utf-8") == "earlier"
+
+
+def test_an_error_nobody_thought_of_leaves_the_figures_before_it(run, tmp_path, measured):
+    measured(memory_rosc=ZeroDivisionError())
+    path = tmp_path / "bench.json"
+    done = run("bench", *ASKED_FOR, "--json", str(path))
+    assert isinstance(done.exception, ZeroDivisionError)
+    assert "\ngrowth-p            1.00" in done.stdout
+    assert json.loads(path.read_text(encoding="utf-8"))["pending"] == ["memory-rosc"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+@pytest.mark.parametrize(("sent", "code"), [("SIGINT", 130), ("SIGTERM", -15), ("SIGKILL", -9)])
+def test_a_signal_finds_every_figure_on_standard_output_and_in_the_file(sent, code, tmp_path):
+    path = tmp_path / "bench.json"
+    with start(*ASKED_FOR, "--json", str(path)) as process:
+        assert await_line(process, "growth-p").split()[:2] == ["growth-p", "1.00"]
+        process.send_signal(signal.Signals[sent])
+        process.communicate()
+    assert process.returncode == code
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert (list(report["figures"]), report["pending"]) == (["growth-p"], ["memory-rosc"])
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals are those of POSIX")
+def test_a_bar_on_the_terminal_takes_no_line_from_a_file():
+    terminal, inner = os.openpty()
+    try:
+        with start("--size", "small", "--only", "growth-p", stderr=inner) as process:
+            out = process.stdout.read()
+    finally:
+        os.close(inner)
+        shown = os.read(terminal, 65_536).decode()
+        os.close(terminal)
+    assert process.returncode == 0
+    assert "\ngrowth-p            1.00" in out
+    assert "growth-p" in shown
+    assert "1.00" not in shown
+
+
+def test_signs_that_the_encoding_lacks_cost_no_figure():
+    with start("--size", "small", "--only", "growth-p", encoding="latin-1") as process:
+        out, _ = process.communicate()
+    assert process.returncode == 0
+    assert "\ngrowth-p            1.00  1.00 to 1.00      ? 0.1 " in out
+
+
+# The file
+
+
+def test_the_file_a_link_leads_to_is_written(run, tmp_path, measured):
+    link, path = tmp_path / "link", tmp_path / "bench.json"
+    link.symlink_to(path)
+    assert run("bench", *ASKED_FOR, "--json", str(link)).exit_code == 0
+    assert link.is_symlink()
+    assert json.loads(path.read_text(encoding="utf-8"))["complete"]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_a_figure(run, tmp_path, measured, monkeypatch):
     def refuse(*args, **options):
-        raise OSError("No space left on device")
+        raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.write_text", refuse)
-    done = run(
-        "bench", "--size", "small", "--repetitions", "1", "--only", "memory-rosc", "--json", str(tmp_path / "a")
-    )
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
+    done = run("bench", *ASKED_FOR, "--json", str(tmp_path / "bench.json"))
+    assert done.exit_code == 2
+    assert "bench.json' cannot be written: Permission denied." in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_report_that_cannot_be_written_is_one_line(run, tmp_path, measured, monkeypatch):
+    def refuse(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    done = run("bench", "--size", "small", "--only", "growth-p", "--json", str(tmp_path / "bench.json"))
     assert done.exit_code == 1
-    assert done.stderr == "stoic: No space left on device\n"
+    assert "\ngrowth-p            1.00" in done.stdout
+    assert done.stderr.endswith("bench.json' could not be written: No space left on device.\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_disk_that_is_full_for_a_while_is_reported_and_written_later(run, tmp_path, measured, monkeypatch):
+    once = iter([OSError(28, "No space left on device")])
+
+    def refuse(*args):
+        for ending in once:
+            raise ending
+
+    monkeypatch.setattr("os.fsync", refuse)
+    path = tmp_path / "bench.json"
+    done = run("bench", *ASKED_FOR, "--json", str(path))
+    assert done.exit_code == 0
+    assert done.stderr.count("No space left on device") == 1
+    assert json.loads(path.read_text(encoding="utf-8"))["complete"]

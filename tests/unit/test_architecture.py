@@ -1,6 +1,7 @@
 """The layers hold, and functions and files stay short."""
 
 import ast
+import logging
 import sys
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def nodes(text):
 def test_a_module_imports_only_from_layers_below_it(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "path", sys.path[:])  # to which lint_imports adds
+    monkeypatch.setattr(logging.getLogger("stoic"), "disabled", False)  # which lint_imports sets, for all loggers
     failed = lint_imports(config_filename="pyproject.toml", no_cache=True)
     assert not failed, capsys.readouterr().out
 

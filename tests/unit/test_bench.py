@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+import os
 import sys
 from types import SimpleNamespace
 
@@ -133,8 +134,77 @@ def test_a_solve_that_does_not_fit_in_memory_fails_its_figure_only(answers):
 
 def test_ctrl_c_ends_the_benchmark_though_a_solve_survives_it(answers):
     answers(SimpleNamespace(status=Status.INTERRUPTED))
-    with pytest.raises(KeyboardInterrupt):
-        bench.run_bench("small", repetitions=1, only=["nonzero"])
+    report = bench.run_bench("small", repetitions=1, only=["nonzero", "growth-p"])
+    assert (report.outcomes, report.pending) == ((), ("nonzero", "growth-p"))
+
+
+def test_ctrl_c_returns_the_figures_measured_so_far(answers):
+    def progress(done, name):
+        if name == "memory-rosc":
+            raise KeyboardInterrupt
+
+    report = bench.run_bench(
+        "small", repetitions=1, only=["memory-rosc", "growth-p", "whole-call"], progress=progress
+    )
+    assert [outcome.target.name for outcome in report.outcomes] == ["growth-p"]
+    assert report.pending == ("memory-rosc", "whole-call")
+    assert not report.complete
+    assert report.as_dict()["complete"] is False
+    assert report.as_dict()["pending"] == ["memory-rosc", "whole-call"]
+
+
+def test_ctrl_c_in_a_callback_keeps_the_figure_it_was_called_with(answers):
+    def callback(report):
+        raise KeyboardInterrupt
+
+    report = bench.run_bench("small", repetitions=1, only=["memory-rosc", "growth-p"], callback=callback)
+    assert [outcome.target.name for outcome in report.outcomes] == ["growth-p"]
+
+
+def test_a_callback_sees_the_report_grow_figure_by_figure(answers):
+    seen = []
+    only = ["memory-rosc", "growth-p"]
+    report = bench.run_bench("small", repetitions=1, only=only, callback=seen.append)
+    assert [[outcome.target.name for outcome in one.outcomes] for one in seen] == [
+        ["growth-p"],
+        ["growth-p", "memory-rosc"],
+    ]
+    assert [one.pending for one in seen] == [("memory-rosc",), ()]
+    assert seen[-1] == report
+    assert report.complete
+    assert report.as_dict()["complete"] is True
+
+
+def test_a_report_is_written_as_it_is(tmp_path):
+    path = tmp_path / "bench.json"
+    a_report(0.5).write(path)
+    assert json.loads(path.read_text(encoding="utf-8")) == a_report(0.5).as_dict()
+
+
+@pytest.mark.parametrize("moment", ["os.fsync", "pathlib.Path.replace"])
+@pytest.mark.parametrize("what", [KeyboardInterrupt, OSError])
+def test_a_report_that_is_half_written_leaves_the_old_one_and_nothing_else(moment, what, tmp_path, monkeypatch):
+    def stop(*args):
+        raise what
+
+    path = tmp_path / "bench.json"
+    a_report(0.5).write(path)
+    monkeypatch.setattr(moment, stop)
+    with pytest.raises(what):
+        a_report(0.6).write(path)
+    assert json.loads(path.read_text(encoding="utf-8")) == a_report(0.5).as_dict()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
+def test_a_report_has_the_mode_of_the_file_it_replaces_or_that_of_any_new_file(tmp_path):
+    path, other = tmp_path / "bench.json", tmp_path / "other"
+    other.touch()
+    a_report(0.5).write(path)
+    assert path.stat().st_mode == other.stat().st_mode
+    path.chmod(0o640)
+    a_report(0.6).write(path)
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_without_scikit_learn_its_figures_are_not_available(answers, monkeypatch):

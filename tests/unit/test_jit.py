@@ -19,8 +19,8 @@ import pytest
 from stoic.kernels import jit
 
 X = np.arange(10.0)
-ONCE = "compiling kernels, once on this machine"
-NEVER = "compiling kernels in every process"
+ONCE = "stoic is compiling kernels for this kind of problem, once on this machine: 5 to 20 s"
+NEVER = "stoic is compiling kernels, 5 to 20 s in every process"
 
 
 def dot(x, y):
@@ -61,9 +61,9 @@ def said(caplog):
     return lambda: [record.getMessage() for record in caplog.records if record.name == "stoic"]
 
 
-def compiled(function, *arguments):
+def compiled(function, *arguments, decorator=jit.kernel):
     """Call a kernel as a process that has not called it before; return the result and whether it was loaded."""
-    fresh = jit.kernel(function)
+    fresh = decorator(function)
     result = fresh(*arguments)
     return result, sum(fresh.stats.cache_hits.values()) > 0
 
@@ -94,6 +94,12 @@ def test_a_switch_of_numba_that_alters_the_code_has_a_file_of_its_own(cache, mon
     compiled(dot, X, X)
     monkeypatch.setattr(jit.numba.core.config, "BOUNDSCHECK", 1)
     assert compiled(dot, X, X) == (285.0, False)
+
+
+def test_each_decorator_has_a_file_of_its_own(cache):
+    compiled(dot, X, X)
+    assert compiled(dot, X, X, decorator=jit.allocating_kernel) == (285.0, False)
+    assert len(kept(cache)) == 2
 
 
 def test_named_tuples_whose_fields_are_swapped_are_told_apart(cache):
@@ -427,8 +433,7 @@ def squared_times(x):
     return times(times(x))
 """
 SCRIPT = """
-import json, logging, sys
-logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+import json, sys
 from mini.caller import squared_times
 result = [squared_times(eval(argument)) for argument in sys.argv[1:]]
 print(json.dumps([result, sum(squared_times.stats.cache_hits.values())]))
@@ -447,19 +452,25 @@ def package(tmp_path):
     return folder
 
 
-def start(package, *arguments):
-    """Start an interpreter that calls the kernel `squared_times` on each argument."""
+QUIETLY = """
+import logging
+logging.getLogger("stoic").setLevel(logging.ERROR)
+"""
+
+
+def start(package, *arguments, script=SCRIPT):
+    """Start an interpreter that calls the kernel `squared_times` on each argument; logging is as Python has it."""
     environment = os.environ | {
         "PYTHONPATH": str(package.parent),
         "STOIC_CACHE_DIR": str(package.parent / "cache"),
     }
-    command = [sys.executable, "-W", "error", "-c", SCRIPT, *arguments]
+    command = [sys.executable, "-W", "error", "-c", script, *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)  # noqa: S603 - our own
 
 
 def finish(process):
-    """Return the results, how many came from the cache, and the lines of the log."""
+    """Return the results, how many came from the cache, and the lines on standard error."""
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     return *json.loads(out), err.splitlines()
@@ -470,6 +481,17 @@ def test_a_second_process_loads_and_an_edited_callee_is_compiled_anew(package):
     assert finish(start(package, "1.0")) == ([4.0], 1, [])
     (package / "callee.py").write_text(CALLEE.format(factor=3))
     assert finish(start(package, "1.0")) == ([9.0], 0, [ONCE])
+
+
+def test_a_process_that_cannot_keep_what_it_compiles_says_why_on_standard_error(package):
+    (package.parent / "cache").write_text("not a folder")
+    results, hits, lines = finish(start(package, "1.0"))
+    assert (results, hits, len(lines)) == ([4.0], 0, 1)
+    assert lines[0].startswith(NEVER)
+
+
+def test_a_process_compiles_in_silence_if_told_to(package):
+    assert finish(start(package, "1.0", script=QUIETLY + SCRIPT)) == ([4.0], 0, [])
 
 
 def test_a_flipped_bit_of_object_code_does_not_reach_a_second_process(package):

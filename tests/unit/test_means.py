@@ -344,6 +344,10 @@ def test_trimmed_mean_leaves_out_at_least_one_sample_on_each_side():
     assert TrimmedMean(0.1).combine(np.array([1e12, 2.0, -1e12])) == 2.0
 
 
+def test_a_share_next_to_one_half_leaves_the_middle():
+    assert TrimmedMean(0.4999999999).combine(np.arange(4.0)) == 1.5
+
+
 def test_trimmed_mean_needs_three_samples():
     with pytest.raises(InvalidParameter, match="batch_size=2 is below the 3"):
         TrimmedMean().n_blocks(2)

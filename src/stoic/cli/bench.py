@@ -1,11 +1,14 @@
 """``stoic bench``: measure the compiled engine against others."""
 
-import json
+import io
+import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from stoic.cli.main import INTERRUPTED
 from stoic.experiments.targets import TARGETS
 
 if TYPE_CHECKING:
@@ -13,10 +16,20 @@ if TYPE_CHECKING:
 
 
 def _writable(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a folder that does not exist before anything is measured."""
-    if path is not None and not path.parent.is_dir():
-        raise click.BadParameter(f"the folder {str(path.parent)!r} does not exist.")
-    return path
+    """Refuse a file that cannot be written, before anything is measured; return where a link leads."""
+    if path is None:
+        return None
+    try:
+        path = path.resolve()
+        if not path.parent.is_dir():
+            raise click.BadParameter(f"the folder {str(path.parent)!r} does not exist.")
+        if path.exists() and not path.is_file():  # a device would be replaced by a file
+            raise click.BadParameter(f"{str(path)!r} is not a regular file.")
+        with tempfile.NamedTemporaryFile(dir=path.parent):
+            return path
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+        reason = getattr(error, "strerror", None) or error
+        raise click.BadParameter(f"{str(path)!r} cannot be written: {reason}.") from error
 
 
 @click.command()
@@ -33,7 +46,7 @@ def _writable(_ctx: click.Context, _param: click.Parameter, path: Path | None) -
     "json_path",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     callback=_writable,
-    help="Also write every value, the machine and the versions to this file.",
+    help="Also write every value, the machine and the versions to this file, anew after each figure.",
 )
 @click.option(
     "--only",
@@ -45,29 +58,78 @@ def _writable(_ctx: click.Context, _param: click.Parameter, path: Path | None) -
 def bench(size: str, repetitions: int, json_path: Path | None, only: tuple[str, ...]) -> None:
     """Measure the compiled engine against scikit-learn, SciPy and the plain engine.
 
-    Figures are ratios or exponents: the median over the repetitions, and from smallest to largest.
+    Figures are ratios or exponents: the median over the repetitions, and from smallest to largest. Each is
+    printed, and written to the file, as soon as it is measured. Ctrl-C ends the benchmark with exit code 130; the
+    figures measured until then stay, and the file says "complete": false and which figures are pending.
     """
+    output = _Output(json_path)
+    try:
+        report = _measure(size, repetitions, only, output)
+    except KeyboardInterrupt:  # not while measuring, which returns a report: before it, or a second time
+        report = None
+    if report is None or not report.complete:
+        asked_for = len(set(only) or TARGETS)
+        click.echo(f"stoic: interrupted after {output.n_shown} of {asked_for} figures.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+    if output.refusal:
+        raise click.ClickException(output.refusal)
+    if report.failed:
+        raise click.ClickException("a figure failed; see above.")
+
+
+def _measure(size: str, repetitions: int, only: tuple[str, ...], output: "_Output") -> "Report":
     from stoic.experiments.bench import run_bench  # noqa: PLC0415 - imports NumPy, which --help does without
     from stoic.progress import progress_bar  # noqa: PLC0415
 
     with progress_bar(repetitions * len(set(only) or TARGETS), visible=True) as show:
-        report = run_bench(size, repetitions=repetitions, only=only, progress=show)
-    click.echo("\n".join(_lines(report)))
-    if json_path is not None:
-        json_path.write_text(json.dumps(report.as_dict(), indent=2) + "\n", encoding="utf-8")
-    if report.failed:
-        raise click.ClickException("a figure failed; see above.")
+        report = run_bench(size, repetitions=repetitions, only=only, progress=show, callback=output.update)
+    output.update(report)  # Ctrl-C may have come between the file and the line
+    return report
+
+
+class _Output:
+    """The table and the file, which follow the report figure by figure."""
+
+    def __init__(self, json_path: Path | None) -> None:
+        self.json_path, self.refusal, self.n_shown = json_path, "", 0
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # no "≤" in the encoding of a file costs a figure
+        # While rich shows a bar, sys.stdout leads to the lines above it: right for a terminal, wrong for a file.
+        self.stream = None if sys.stdout.isatty() else sys.stdout
+
+    def update(self, report: "Report") -> None:
+        """Write the file, and print the lines of the figures that are new."""
+        if not report.outcomes:  # a file from an earlier run is worth more
+            return
+        self._save(report)
+        lines = [_line(report, outcome) for outcome in report.outcomes[self.n_shown :]]
+        for line in lines if self.n_shown else [*_head(report), *lines]:
+            click.echo(line, file=self.stream or sys.stdout)
+        self.n_shown = len(report.outcomes)
+
+    def _save(self, report: "Report") -> None:
+        """Write the file; if that fails, say so and go on, since the next figure may find room on the disk."""
+        if self.json_path is None:
+            return
+        try:
+            report.write(self.json_path)
+        except OSError as error:
+            refusal = f"{str(self.json_path)!r} could not be written: {error.strerror or error}."
+            if refusal != self.refusal and not report.complete:
+                click.echo(f"stoic: {refusal}", err=True)
+            self.refusal = refusal
+        else:
+            self.refusal = ""
 
 
 _COLUMNS = "{:<16}{:>8}  {:<18}{:<12}{:<5}{:<8}{}"
 
 
-def _lines(report: "Report") -> list[str]:
+def _head(report: "Report") -> list[str]:
     machine = report.machine
     about = f"{machine['processor']}, {machine['cores']} cores; {report.size}, {report.repetitions} repetitions"
     packages = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    head = _COLUMNS.format("figure", "median", "from, to", "must", "aim", "", "what")
-    return [about, packages, "", head, *(_line(report, outcome) for outcome in report.outcomes)]
+    return [about, packages, "", _COLUMNS.format("figure", "median", "from, to", "must", "aim", "", "what")]
 
 
 def _line(report: "Report", outcome: "Outcome") -> str:

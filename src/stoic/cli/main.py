@@ -12,6 +12,7 @@ from stoic.errors import InvalidParameter, StoicError
 
 COMMANDS = ("bench",)
 DONE, FAILED, MISUSED = 0, 1, 2
+INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 
 class _Commands(click.Group):
@@ -28,7 +29,7 @@ class _Commands(click.Group):
     def main(  # type: ignore[override]  # always ends the process, as click's own does unless told otherwise
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Run a command line, and exit with 0 if it is done, 1 if it failed, 2 if it was misused."""
+        """Run a command line, and exit with 0 if done, 1 if it failed, 2 if it was misused, 130 by Ctrl-C."""
         try:
             code = super().main(args, prog_name, **(extra | {"standalone_mode": False}))
         except click.UsageError as misuse:
@@ -41,7 +42,7 @@ class _Commands(click.Group):
         except (StoicError, OSError) as failure:
             _end(str(failure), FAILED)
         except click.Abort:
-            _end("interrupted.", FAILED)
+            _end("interrupted.", INTERRUPTED)
         sys.exit(code if isinstance(code, int) else DONE)
 
 

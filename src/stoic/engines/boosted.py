@@ -81,21 +81,13 @@ def _trial(solver: ProxBoosted, problem: Problem, inner: GroupLoss, plan: Trial,
     return ProxBoostState(k, center, answers, begun(stage.solver, problem, inner, center, rng))
 
 
-class Part(NamedTuple):
-    """A solver inside another: whether its problem is anchored, and whether it starts at the anchor."""
-
-    solver: AnySolver
-    is_anchored: bool
-    starts_there: bool
-
-
-def parts(solver: AnySolver, *, is_anchored: bool = False, starts_there: bool = True) -> Iterator[Part]:
+def parts(solver: AnySolver, *, is_anchored: bool = False) -> Iterator[AnySolver]:
     """Walk through all solvers that take steps; a proxBoost on an anchored problem counts as one."""
     if isinstance(solver, Restarted):
-        for k, stage in enumerate(solver.stages):
-            yield from parts(stage, is_anchored=is_anchored, starts_there=starts_there and k == 0)
+        for stage in solver.stages:
+            yield from parts(stage, is_anchored=is_anchored)
     elif isinstance(solver, ProxBoosted) and not is_anchored:
         for boosted in solver.stages:
             yield from parts(boosted.solver, is_anchored=boosted.weight > 0.0)
     else:
-        yield Part(solver, is_anchored, starts_there)
+        yield solver

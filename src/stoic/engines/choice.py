@@ -14,6 +14,8 @@ from stoic.solvers.base import AnySolver
 
 _log = logging.getLogger("stoic")
 
+ENGINES = ("auto", "plain", "compiled", "renumbered")
+_KERNELS = ("compiled", "renumbered")
 _WORTH_COMPILING = 50_000  # samples: below, loading the kernels takes longer than the plain engine
 
 
@@ -30,22 +32,26 @@ class Engine(Protocol):
         """Go on from a chunk boundary to the next one."""
         ...
 
+    def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:
+        """Return the chunk with a state of the solver's own type, from which any engine can go on."""
+        ...
+
 
 def check_engine(engine: str, problem: Problem, meter: Metered) -> None:
-    """Raise `IncompatibleParts`, before a draw, if "compiled" is asked for and the kernels lack a part."""
-    if engine == "compiled":
+    """Raise `IncompatibleParts`, before a draw, if kernels are asked for and lack a part."""
+    if engine in _KERNELS:
         from stoic.engines.translation import missing_parts  # noqa: PLC0415 - loads numba
 
-        _refuse(missing_parts(problem, meter.inner))
+        _refuse(engine, missing_parts(problem, meter.inner))
 
 
-def _refuse(lacking: list[str]) -> None:
+def _refuse(engine: str, lacking: list[str]) -> None:
     if lacking:
-        raise IncompatibleParts(f"engine='compiled' lacks {', '.join(lacking)}; use engine='auto' or 'plain'.")
+        raise IncompatibleParts(f"{engine=} lacks {', '.join(lacking)}; use engine='auto' or 'plain'.")
 
 
 def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Metered) -> Engine:
-    """Return the engine: "plain", "compiled", or for "auto" what is possible and pays.
+    """Return the engine that was asked for, or for "auto" what is possible and pays.
 
     Raises
     ------
@@ -58,8 +64,8 @@ def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Meter
 
     lacking = missing(solver, problem, meter)
     if not lacking:
-        return CompiledEngine(problem, meter)
-    if engine == "compiled":
-        _refuse(lacking)
+        return CompiledEngine(problem, meter, renumber=engine == "renumbered")
+    if engine in _KERNELS:
+        _refuse(engine, lacking)
     _log.info("plain engine: the compiled one lacks %s", ", ".join(lacking))
     return PlainEngine()

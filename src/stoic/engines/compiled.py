@@ -7,10 +7,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import Generator
 
-from stoic.engines.boosted import Innermost, Part, begun, innermost, outer_stage, parts, started, with_innermost
+from stoic.engines.boosted import Innermost, begun, innermost, outer_stage, parts, started, with_innermost
 from stoic.engines.plain import Chunk, Limits, run_chunk
 from stoic.engines.runners import make_runner, missing_for
-from stoic.engines.running import Ran, Runner
+from stoic.engines.running import Live, Rows, Runner
 from stoic.engines.translation import Translated, missing_parts, translate
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.metered import BudgetSpent, Metered
@@ -18,37 +18,21 @@ from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.result import Status
 from stoic.solvers.base import AnySolver
-from stoic.solvers.civr import CIVR, CIVRState
-from stoic.solvers.prox_boost import ProxBoosted
-from stoic.solvers.rosc import ROSC
+from stoic.solvers.civr import CIVRState
 
-_MOST_ROWS = 1 << 18  # row numbers drawn at a time
+_MOST_ROWS = 1 << 15  # row numbers drawn at a time
 
 
 def missing(solver: AnySolver, problem: Problem, meter: Metered) -> list[str]:
     """Return what the kernels lack for this solver on this problem; nothing if the engine can run it."""
     lacking = missing_parts(problem, meter.inner)
-    if lacking:
-        return lacking
-    l1 = translate(problem, cast("GroupLoss", meter.inner)).l1
-    return sorted({reason for part in parts(solver) for reason in _missing_for_part(part, l1)})
-
-
-def _missing_for_part(part: Part, l1: float) -> list[str]:
-    if isinstance(part.solver, ProxBoosted):
-        return ["a proxBoost in proxBoost"]
-    lacking = missing_for(part.solver, l1)
-    if lacking or not part.is_anchored:
-        return lacking
-    if type(part.solver) is ROSC and not part.starts_there:
-        return ["a restarted ROSC in proxBoost"]
-    if type(part.solver) is not CIVR and l1 > 0.0:
-        return [f"an L1 term with {type(part.solver).__name__} in proxBoost"]
-    return []
+    return lacking or sorted({reason for part in parts(solver) for reason in missing_for(part)})
 
 
 class CompiledEngine:
     """Hands chunks of steps to kernels.
+
+    The vectors of the running solver stay in a form that its kernel works on; `settled` gives them as a state.
 
     Parameters
     ----------
@@ -56,32 +40,51 @@ class CompiledEngine:
         Its inner part is the meter.
     meter : Metered
         Around a `GroupLoss`.
+    renumber : bool, default False
+        Whether to work on a copy of the column indices of a CSR matrix, ordered by frequency.
     """
 
-    def __init__(self, problem: Problem, meter: Metered) -> None:
-        self._problem: Translated = translate(problem, cast("GroupLoss", meter.inner))
+    def __init__(self, problem: Problem, meter: Metered, *, renumber: bool = False) -> None:
+        self._problem: Translated = translate(problem, cast("GroupLoss", meter.inner), renumber=renumber)
         self._runner: Runner | None = None
-        self._runs: tuple[AnySolver | None, Vector | None] = None, None
+        self._counts: Rows = np.zeros(3, dtype=np.int64)  # of steps that are not yet in a chunk
+        self._settled: Any = None  # the state that is in the runner's hands, where it is known
+        self._reached: Chunk = Chunk(None)  # where Ctrl-C ends the run, but for the steps not yet in a chunk
 
     def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
         """Return the state before the first step; the reference of ROSC from sparse rows where X is sparse."""
         return begun(solver, problem, self._problem.inner, w0, rng)
 
+    def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:
+        """Return the chunk with a state of the solver's own type, from which any engine can go on."""
+        inner = innermost(solver, chunk.state)
+        if not isinstance(inner.state, Live):
+            return chunk
+        if self._settled is None:
+            self._settled = cast("Runner", self._runner).state(inner.state.t)
+        return chunk._replace(state=with_innermost(chunk.state, self._settled))
+
     def run_chunk(
         self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
     ) -> Chunk:
-        """Go on from a chunk boundary to the next one, as `stoic.engines.plain.run_chunk` does."""
-        last = chunk.n_steps + limits.steps
+        """Go on from a chunk boundary to the next one, as `stoic.engines.plain.run_chunk` does.
+
+        The state may be one that only this engine can go on from: see `settled`.
+        """
+        last, self._reached = chunk.n_steps + limits.steps, chunk
         try:
             with np.errstate(all="ignore"):
                 while chunk.n_steps < last and meter.samples < limits.samples and chunk.ending is None:
                     left = limits._replace(steps=last - chunk.n_steps)
-                    chunk = self._advanced(solver, problem, meter, chunk, rng, left)
+                    chunk = self._reached = self._advanced(solver, problem, meter, chunk, rng, left)
         except BudgetSpent:
             if chunk.n_steps == 0:
                 raise
             chunk = chunk._replace(ending=Status.BUDGET_SPENT)
         except KeyboardInterrupt:
+            chunk = self._reached
+            if self._counts[0] > 0:  # the kernel had returned
+                chunk = self._counted(meter, chunk, innermost(solver, chunk.state))
             chunk = chunk._replace(ending=Status.INTERRUPTED)
         return chunk
 
@@ -92,67 +95,71 @@ class CompiledEngine:
             return chunk._replace(ending=Status.FINISHED)
         if time.perf_counter() > limits.deadline:
             return chunk._replace(ending=Status.TIME_LIMIT)
-        state = started(solver, problem, self._problem.inner, chunk.state, rng)
-        chunk = chunk._replace(state=state)
-        inner = innermost(solver, state)
-        runner = self._runner_of(inner)
+        inner = innermost(solver, chunk.state)
+        if inner.solver.finished(inner.state):
+            chunk = self.settled(solver, chunk)
+            chunk = chunk._replace(state=started(solver, problem, self._problem.inner, chunk.state, rng))
+            inner, self._reached = innermost(solver, chunk.state), chunk
+        chunk, inner = self._in_hand(chunk, inner)
         m = inner.solver.batch_size  # type: ignore[attr-defined]
-        n_steps = min(limits.steps, self._room(inner, runner, meter, limits.samples, m))
-        if n_steps == 0 or (isinstance(inner.state, CIVRState) and inner.state.y is None):
-            return run_chunk(solver, problem, meter, chunk, rng, limits._replace(steps=1))  # draws what it can
-        return self._ran(solver, problem, meter, chunk, rng, limits._replace(steps=n_steps), runner, inner)
+        n_steps = min(limits.steps, self._room(inner, meter, limits.samples, m))
+        if n_steps > 0 and isinstance(inner.state, Live):
+            chunk, left = self._ran(meter, chunk, inner, rng, n_steps)
+            if not left:
+                return chunk
+        # Draws that are not paid for, CIVR's anchor, and a step whose numbers are too large for kernels.
+        return run_chunk(solver, problem, meter, self.settled(solver, chunk), rng, limits._replace(steps=1))
 
-    def _runner_of(self, inner: Innermost) -> Runner:
-        runs = inner.solver, inner.anchor.center
-        if self._runner is None or any(new is not old for new, old in zip(runs, self._runs, strict=True)):
-            self._runner, self._runs = make_runner(inner.solver, self._problem.anchored(inner.anchor)), runs
-        return self._runner
+    def _in_hand(self, chunk: Chunk, inner: Innermost) -> tuple[Chunk, Innermost]:
+        """Return the chunk with a live state, a runner in charge of it."""
+        state = inner.state
+        if isinstance(state, Live) or (isinstance(state, CIVRState) and state.y is None):
+            return chunk, inner
+        if state is not self._settled:
+            runner = make_runner(inner.solver, self._problem._replace(anchor=inner.anchor))
+            runner.begin(state)
+            self._runner, self._settled = runner, state
+        live = inner._replace(state=Live(state.t))
+        return chunk._replace(state=with_innermost(chunk.state, live.state)), live
 
-    def _room(self, inner: Innermost, runner: Runner, meter: Metered, until: int, m: int) -> int:
+    def _room(self, inner: Innermost, meter: Metered, until: int, m: int) -> int:
         """Return how many steps fit: into the stage, the budget, the way to the next record, and memory."""
-        cost = runner.batches * meter.cost(m)
+        cost = getattr(self._runner, "batches", 1) * meter.cost(m)
         wanted = max(1, math.ceil((until - meter.samples) / cost))  # a stage that starts takes one step at least
         planned: int = inner.solver.n_steps  # type: ignore[attr-defined]
         return int(min(planned - inner.state.t, meter.left // cost, wanted, max(1, _MOST_ROWS // cost)))
 
     def _ran(
-        self,
-        solver: AnySolver,
-        problem: Problem,
-        meter: Metered,
-        chunk: Chunk,
-        rng: Generator,
-        limits: Limits,
-        runner: Runner,
-        inner: Innermost,
-    ) -> Chunk:
-        before, saved = rng.bit_generator.state, runner.save()
-        ran = runner.run(inner.state, self._rows(rng, runner, inner, limits.steps))
-        if ran.n_steps == limits.steps and np.isfinite(ran.state.w.sum()):
-            return self._counted(meter, chunk, runner, inner, ran)
-        # One step failed: take those before it again, and let the plain engine find out how.
-        runner.restore(saved)
-        rng.bit_generator.state = before
-        if 0 < ran.n_steps < limits.steps:
-            ran = runner.run(inner.state, self._rows(rng, runner, inner, ran.n_steps))
-            chunk = self._counted(meter, chunk, runner, inner, ran)
-            limits = limits._replace(steps=limits.steps - ran.n_steps)
-        return run_chunk(solver, problem, meter, chunk, rng, limits)
+        self, meter: Metered, chunk: Chunk, inner: Innermost, rng: Generator, n_steps: int
+    ) -> tuple[Chunk, int]:
+        """Return the chunk after some steps in the kernel, and how many it left; draws are those of the others."""
+        runner, before = cast("Runner", self._runner), rng.bit_generator.state
+        shape = runner.batches, self._problem.inner.n_groups, inner.solver.batch_size  # type: ignore[attr-defined]
+        rows = self._problem.inner.grouped_rows.at(rng.random((n_steps, *shape)))
+        self._counts[:], state, self._settled = 0, self._settled, None
+        runner.run(inner.state.t, rows, self._counts)
+        taken = int(self._counts[0])
+        if taken == 0:
+            self._settled = state
+        if taken < n_steps:
+            rng.bit_generator.state = before
+            rng.random((taken, *shape))
+        return self._counted(meter, chunk, inner), n_steps - taken
 
-    def _rows(self, rng: Generator, runner: Runner, inner: Innermost, n_steps: int) -> Any:
-        """Draw the rows of some steps, those that as many calls of `draw` would give."""
-        m: int = inner.solver.batch_size  # type: ignore[attr-defined]
-        uniforms = rng.random((n_steps, runner.batches, self._problem.inner.n_groups, m))
-        return self._problem.inner.grouped_rows.at(uniforms)
-
-    def _counted(self, meter: Metered, chunk: Chunk, runner: Runner, inner: Innermost, ran: Ran) -> Chunk:
-        """Return the chunk after a run, and count what it has drawn and evaluated."""
-        rows = meter.cost(inner.solver.batch_size)  # type: ignore[attr-defined]
-        meter.charge(ran.n_steps * runner.batches * rows, runner.evaluations(inner.state, ran.n_steps) * rows)
-        return Chunk(
-            with_innermost(chunk.state, ran.state),
-            chunk.n_steps + ran.n_steps,
-            chunk.truncated_y + ran.truncated_y,
-            chunk.truncated_z + ran.truncated_z,
+    def _counted(self, meter: Metered, chunk: Chunk, inner: Innermost) -> Chunk:
+        """Return the chunk with the steps of the kernel in it, and count what they have drawn and evaluated."""
+        runner = cast("Runner", self._runner)
+        taken, truncated_y, truncated_z = (int(count) for count in self._counts)
+        if taken == 0:
+            return chunk
+        rows, t = meter.cost(inner.solver.batch_size), inner.state.t  # type: ignore[attr-defined]
+        reached = Chunk(
+            with_innermost(chunk.state, Live(t + taken)),
+            chunk.n_steps + taken,
+            chunk.truncated_y + truncated_y,
+            chunk.truncated_z + truncated_z,
             outer_stage(chunk.state),
         )
+        meter.charge(taken * runner.batches * rows, runner.evaluations(t, taken) * rows)
+        self._reached, self._counts[:] = reached, 0  # the last act: Ctrl-C before it has the steps counted anew
+        return reached

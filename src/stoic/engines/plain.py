@@ -86,3 +86,7 @@ class PlainEngine:
     ) -> Chunk:
         """Go on from a chunk boundary to the next one."""
         return run_chunk(solver, problem, meter, chunk, rng, limits)
+
+    def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:  # noqa: ARG002
+        """Return the chunk, whose state is always the solver's own."""
+        return chunk

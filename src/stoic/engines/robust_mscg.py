@@ -1,18 +1,37 @@
 """MSCG's steps with a robust mean, called as those with plain means are."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from stoic.engines.translation import Translated, read_only
 from stoic.inners.blocks import block_bounds
-from stoic.kernels.batches import Data
+from stoic.kernels.batches import Data, Penalty, Scratch
+from stoic.kernels.coordinatewise import Middle, coordinatewise_mscg_steps
 from stoic.kernels.outers import Outer
 from stoic.kernels.robust import GEOMETRIC_MEDIAN, SMALLEST_BALL, Blocks, robust_mscg_steps
 from stoic.kernels.robust import Ints as Rows
-from stoic.kernels.scaled import Scaled
-from stoic.means import GeometricMedianOfMeans, SmallestBall
+from stoic.means import GeometricMedianOfMeans, MedianOfMeans, SmallestBall, TrimmedMean
 from stoic.solvers.mscg import MSCG
 
-ROBUST_KINDS: dict[type, int] = {SmallestBall: SMALLEST_BALL, GeometricMedianOfMeans: GEOMETRIC_MEDIAN}
+
+def _median(_mean: MedianOfMeans, bounds: Rows) -> Middle:
+    k = len(bounds) - 1
+    return Middle((k - 1) // 2, k // 2 + 1, bounds)
+
+
+def _trimmed(mean: TrimmedMean, bounds: Rows) -> Middle:
+    k = len(bounds) - 1
+    return Middle(mean.cut(k), k - mean.cut(k), bounds)
+
+
+ROBUST_KINDS: dict[type, Callable[[Any, Rows], Blocks | Middle]] = {
+    SmallestBall: lambda _mean, bounds: Blocks(SMALLEST_BALL, bounds),
+    GeometricMedianOfMeans: lambda _mean, bounds: Blocks(GEOMETRIC_MEDIAN, bounds),
+    MedianOfMeans: _median,
+    TrimmedMean: _trimmed,
+}
 
 
 class RobustSteps:
@@ -21,9 +40,22 @@ class RobustSteps:
     def __init__(self, solver: MSCG, problem: Translated) -> None:
         m = solver.batch_size
         bounds = block_bounds(m, solver.mean.n_blocks(m)).astype(np.int64)
-        self.blocks = Blocks(ROBUST_KINDS[type(solver.mean)], read_only(bounds))
+        self.blocks = ROBUST_KINDS[type(solver.mean)](solver.mean, read_only(bounds))
         self.heads = np.full(problem.inner.X.shape[1], -1, dtype=np.int64)
 
-    def __call__(self, data: Data, outer: Outer, step: float, alpha: float, w: Scaled, rows: Rows) -> int:
+    def __call__(
+        self,
+        data: Data,
+        outer: Outer,
+        penalty: Penalty,
+        step: float,
+        w: Any,
+        rows: Rows,
+        _scratch: Scratch,
+        counts: Rows,
+    ) -> None:
         """Take a step for each pair of batches in rows (steps, 2, p, m)."""
-        return robust_mscg_steps(data, outer, self.blocks, step, alpha, w, rows, self.heads)
+        if isinstance(self.blocks, Middle):
+            coordinatewise_mscg_steps(data, outer, penalty, self.blocks, step, w, rows, self.heads, counts)
+        else:
+            robust_mscg_steps(data, outer, penalty, self.blocks, step, w, rows, self.heads, counts)

@@ -1,78 +1,78 @@
 """How a solver's state goes into its kernel and comes out again, the same type as in the plain engine."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from stoic.engines.forms import Form
 from stoic.engines.robust_mscg import ROBUST_KINDS, RobustSteps
-from stoic.engines.running import EachOnce, Ran, Rows, Runner
+from stoic.engines.running import FormRunner, Rows, Runner
 from stoic.engines.tracking_runners import CorrectedRunner, TwoScaleRunner
 from stoic.engines.translation import Translated, read_only
-from stoic.kernels.civr import civr_steps
+from stoic.kernels.civr import Pull, civr_steps
 from stoic.kernels.mscg import clipped_sgd_steps, mscg_steps
 from stoic.kernels.rosc import Reference, RowNumbers, Settings, rosc_steps
-from stoic.kernels.rosc_l1 import rosc_l1_steps
-from stoic.kernels.rows import CSR
 from stoic.means import Mean
+from stoic.protocols import Array
 from stoic.solvers.alexr import ALEXR
 from stoic.solvers.asc_pg import ASCPG
 from stoic.solvers.civr import CIVR, CIVRState
 from stoic.solvers.clipped_sgd import ClippedSGD
 from stoic.solvers.mscg import MSCG, MSCGState
+from stoic.solvers.prox_boost import ProxBoosted
 from stoic.solvers.rosc import ROSC, ROSCState
-from stoic.solvers.rosc import Reference as PlainReference
 from stoic.solvers.scgd import SCGD
 from stoic.solvers.scsc import SCSC
 
 
-class ROSCRunner(EachOnce):
-    """ROSC: the reference's own numbers are computed once a stage."""
+class ROSCRunner(FormRunner):
+    """ROSC: the reference's own numbers are computed once a stage, the norms of rows once."""
 
     def __init__(self, solver: ROSC, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
-        self.of: PlainReference | None = None
 
-    def run(self, state: ROSCState, rows: Rows) -> Ran:
+    def begin(self, state: ROSCState) -> None:
+        """Take over from a state, and prepare its reference."""
+        self.of = state.reference
+        end = self.problem.inner.X.shape[1]
+        z = self.problem.inward(self.of.z)
+        self.Z = read_only(np.ascontiguousarray(z[:, :end].T))
+        super().begin(state)
+        columns = np.flatnonzero(self.Z.any(axis=1)) if self.form.packs else np.zeros(0, dtype=np.int64)
+        tail = z[:, end].copy() if self.form.has_tail else np.zeros(len(z))
+        norm, levels = float(np.linalg.norm(z)), tuple(float(level) for level in self.of.levels)
+        packed = self.Z[columns], tail
+        self.reference = Reference(self.of.y, self.Z, columns.astype(np.uint32), *packed, norm, *levels)
+        unknown = np.full(self.problem.inner.n_samples, np.nan)
+        self.numbers = RowNumbers(self.problem.norms, unknown, np.zeros(end))
+
+    def formed(self, state: ROSCState) -> Form:
+        """Return the form of a state around w₀, which may hold z̃₀."""
+        return Form(self.problem, state, state.reference.w, self.Z)
+
+    def run(self, t: int, rows: Rows, counts: Rows) -> None:  # noqa: ARG002
         """Take the steps around the stage's reference."""
-        solver, problem = self.solver, self.problem
-        if state.reference is not self.of:
-            self._prepare(state.reference)
-        vector = self.vector(state, state.reference.w)
-        settings = Settings(float(solver.step_size), problem.l1, problem.l2, float(solver.radius))
-        counts = np.zeros(2, dtype=np.int64)
-        steps = rosc_l1_steps if problem.l1 > 0.0 else rosc_steps
-        taken = steps(
+        problem, settings = self.problem, Settings(float(self.solver.step_size), float(self.solver.radius))
+        rosc_steps(
             problem.data,
             problem.outer,
+            problem.penalty,
             self.reference,
             self.numbers,
             settings,
-            vector.form,
+            self.form.vector,
             rows[:, 0],
-            self.work,
+            self.scratch,
             counts,
         )
-        t = state.t + taken
-        after = ROSCState(vector.w(), vector.average(t), t, state.reference)
-        return self.ran(after, taken, int(counts[0]), int(counts[1]))
 
-    def _prepare(self, reference: PlainReference) -> None:
-        end = self.problem.inner.X.shape[1]
-        z = np.ascontiguousarray(reference.z[:, :end])
-        tail = reference.z[:, end].copy() if self.problem.data.has_tail else np.zeros(len(z))
-        group, column = np.nonzero(z)
-        indptr = np.searchsorted(group, np.arange(len(z) + 1)).astype(np.int64)
-        rows = CSR(read_only(indptr), read_only(column.astype(np.uint32)), read_only(z[group, column]))
-        squared = float(np.vdot(z, z) + tail @ tail)
-        levels = tuple(float(level) for level in reference.levels)
-        self.reference = Reference(reference.y, read_only(z), rows, tail, squared, z @ reference.w[:end], *levels)
-        self.numbers = RowNumbers(*(np.full(self.problem.inner.n_samples, np.nan) for _ in range(3)))
-        self.work = np.zeros(end)
-        self.of = reference
+    def state(self, t: int) -> ROSCState:
+        """Return the state at step t."""
+        return ROSCState(self.form.w(), self.form.average(t), t, self.of)
 
 
-class MSCGRunner(EachOnce):
+class MSCGRunner(FormRunner):
     """MSCG with plain or robust means."""
 
     batches = 2
@@ -81,39 +81,43 @@ class MSCGRunner(EachOnce):
         self.solver, self.problem = solver, problem
         self.steps = mscg_steps if type(solver.mean) is Mean else RobustSteps(solver, problem)
 
-    def run(self, state: MSCGState, rows: Rows) -> Ran:
+    def run(self, t: int, rows: Rows, counts: Rows) -> None:  # noqa: ARG002
         """Take the steps."""
-        vector = self.vector(state)
-        step = float(self.solver.step_size)
-        taken = self.steps(self.problem.data, self.problem.outer, step, self.problem.l2, vector.form, rows)
-        t = state.t + taken
-        return self.ran(MSCGState(vector.w(), vector.average(t), t), taken)
+        problem, step = self.problem, float(self.solver.step_size)
+        vector, scratch = self.form.vector, self.scratch
+        self.steps(problem.data, problem.outer, problem.penalty, step, vector, rows, scratch, counts)
+
+    def state(self, t: int) -> MSCGState:
+        """Return the state at step t."""
+        return MSCGState(self.form.w(), self.form.average(t), t)
 
 
-class ClippedSGDRunner(EachOnce):
+class ClippedSGDRunner(FormRunner):
     """Clipped SGD."""
 
     def __init__(self, solver: ClippedSGD, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
         self.work = np.zeros(problem.inner.X.shape[1])
 
-    def run(self, state: MSCGState, rows: Rows) -> Ran:
+    def run(self, t: int, rows: Rows, counts: Rows) -> None:  # noqa: ARG002
         """Take the steps."""
-        solver, problem, vector = self.solver, self.problem, self.vector(state)
-        counts = np.zeros(2, dtype=np.int64)
-        taken = clipped_sgd_steps(
+        solver, problem = self.solver, self.problem
+        clipped_sgd_steps(
             problem.data,
             problem.outer,
+            problem.penalty,
             float(solver.step_size),
-            problem.l2,
             float(solver.clip),
-            vector.form,
+            self.form.vector,
             rows[:, 0],
             self.work,
+            self.scratch,
             counts,
         )
-        t = state.t + taken
-        return self.ran(MSCGState(vector.w(), vector.average(t), t), taken, 0, int(counts[1]))
+
+    def state(self, t: int) -> MSCGState:
+        """Return the state at step t."""
+        return MSCGState(self.form.w(), self.form.average(t), t)
 
 
 class CIVRRunner:
@@ -124,34 +128,35 @@ class CIVRRunner:
     def __init__(self, solver: CIVR, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
 
-    def run(self, state: CIVRState, rows: Rows) -> Ran:
-        """Take the steps."""
-        problem, step = self.problem, float(self.solver.step_size)
-        w, before, y, z = (np.array(part) for part in (state.w, state.previous, state.y, state.z))
-        center, weight = problem.anchor
-        taken = civr_steps(
-            problem.data,
-            problem.outer,
-            step,
-            problem.l1,
-            problem.l2,
-            weight,
-            read_only(np.zeros(w.size) if center is None else center),
-            w,
-            before,
-            y,
-            z,
-            rows[:, 0],
-        )
-        return Ran(CIVRState(w, before, state.t + taken, y, z), taken)
+    def begin(self, state: CIVRState) -> None:
+        """Take over from a state."""
+        inward = self.problem.inward
+        z = inward(cast("Array", state.z))  # its first step is the plain engine's
+        self.arrays = inward(state.w), inward(state.previous), state.y, z
 
-    def save(self) -> None:
-        """Keep nothing: the state itself is what the kernel works on a copy of."""
+    def run(self, t: int, rows: Rows, counts: Rows) -> None:  # noqa: ARG002
+        """Take the steps, on copies: those before one that fails are taken again."""
+        arrays, taken = self._stepped(rows)
+        if taken < len(rows):
+            arrays, taken = self._stepped(rows[:taken])
+        self.arrays = arrays
+        counts[0] += taken
 
-    def restore(self, saved: None) -> None:
-        """Take back nothing."""
+    def _stepped(self, rows: Rows) -> tuple[Any, int]:
+        problem, (center, weight) = self.problem, self.problem.anchor
+        w, before, y, z = (np.array(part) for part in self.arrays)
+        pull = Pull(weight, read_only(np.zeros(w.size) if center is None else problem.inward(center)))
+        step, q = float(self.solver.step_size), np.empty(len(y))
+        parts = problem.data, problem.outer, problem.penalty, pull
+        taken = civr_steps(*parts, step, w, before, y, z, rows[:, 0], q)
+        return (w, before, y, z), taken
 
-    def evaluations(self, state: CIVRState, n_steps: int) -> int:  # noqa: ARG002
+    def state(self, t: int) -> CIVRState:
+        """Return the state at step t."""
+        (w, before, y, z), outward = self.arrays, self.problem.outward
+        return CIVRState(outward(w), outward(before), t, y, outward(z))
+
+    def evaluations(self, t: int, n_steps: int) -> int:  # noqa: ARG002
         """Return two evaluations a batch."""
         return 2 * n_steps
 
@@ -168,14 +173,14 @@ _RUNNERS: dict[type, Callable[[Any, Translated], Runner]] = {
 }
 
 
-def missing_for(solver: Any, l1: float) -> list[str]:
+def missing_for(solver: Any) -> list[str]:
     """Return what the kernels lack for a solver; nothing if they can run it."""
+    if type(solver) is ProxBoosted:
+        return ["a proxBoost in proxBoost"]
     if type(solver) not in _RUNNERS:
         return [f"the solver {type(solver).__name__}"]
     if type(solver) is MSCG and type(solver.mean) not in {Mean, *ROBUST_KINDS}:
         return [f"the mean {solver.mean!r} in MSCG"]
-    if l1 > 0.0 and type(solver) not in {CIVR, ROSC}:
-        return [f"an L1 term with {type(solver).__name__}"]
     return []
 
 

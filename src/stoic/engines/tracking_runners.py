@@ -1,12 +1,12 @@
 """SCGD, ASC-PG, SCSC and ALEXR in kernels: y moves along with w."""
 
-from typing import Any
-
 import numpy as np
 
-from stoic.engines.running import EachOnce, Ran, Rows, ScaledRunner
+from stoic.engines.running import FormRunner, Rows
 from stoic.engines.translation import Translated
-from stoic.kernels.tracking import asc_pg_steps, scgd_steps, scsc_steps
+from stoic.kernels.earlier import ALL, N_SCALARS, SCALE, SHIFT, TAIL, Earlier, earlier_point
+from stoic.kernels.scaled import Scaled
+from stoic.kernels.tracking import Rates, asc_pg_steps, scgd_steps, scsc_steps
 from stoic.protocols import Vector
 from stoic.solvers.alexr import ALEXR
 from stoic.solvers.asc_pg import ASCPG
@@ -16,7 +16,7 @@ from stoic.solvers.scsc import SCSC
 from stoic.solvers.tracking import TrackedState
 
 
-class TwoScaleRunner(EachOnce):
+class TwoScaleRunner(FormRunner):
     """SCGD and ASC-PG: the previous point is not needed."""
 
     def __init__(self, solver: SCGD | ASCPG, problem: Translated) -> None:
@@ -24,75 +24,86 @@ class TwoScaleRunner(EachOnce):
         self.batches = solver.batches_per_step
         self.steps = scgd_steps if isinstance(solver, SCGD) else asc_pg_steps
 
-    def run(self, state: TrackedState, rows: Rows) -> Ran:
+    def begin(self, state: TrackedState) -> None:
+        """Take over from a state."""
+        super().begin(state)
+        self.y, self.previous = state.y.copy(), state.previous
+
+    def run(self, t: int, rows: Rows, counts: Rows) -> None:
         """Take the steps."""
-        problem, vector = self.problem, self.vector(state)
-        steps, weights = (_sequence(law, state.t, len(rows)) for law in (self.solver.steps, self.solver.weights))
-        y, batches = state.y.copy(), rows if self.batches == 2 else rows[:, 0]
-        taken = self.steps(problem.data, problem.outer, steps, weights, problem.l2, vector.form, y, batches)
-        t = state.t + taken
-        return self.ran(TrackedState(vector.w(), vector.average(t), t, y, state.previous), taken)
+        problem, solver = self.problem, self.solver
+        rates = Rates(*(_sequence(law, t, len(rows)) for law in (solver.steps, solver.weights)))
+        batches = rows if self.batches == 2 else rows[:, 0]
+        parts = problem.data, problem.outer, problem.penalty
+        self.steps(*parts, rates, self.form.vector, self.y, batches, self.scratch, counts)
+
+    def state(self, t: int) -> TrackedState:
+        """Return the state at step t."""
+        return TrackedState(self.form.w(), self.form.average(t), t, self.y.copy(), self.previous)
 
 
-class CorrectedRunner(ScaledRunner):
+class CorrectedRunner(FormRunner):
     """SCSC and ALEXR: the batch is evaluated at the previous point too."""
 
     def __init__(self, solver: SCSC | ALEXR, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
         self.batches = 1 if isinstance(solver, SCSC) else 2
 
-    def run(self, state: TrackedState, rows: Rows) -> Ran:
+    def begin(self, state: TrackedState) -> None:
+        """Take over from a state; the previous point is set everywhere."""
+        super().begin(state)
+        self.y, self.starts_at = state.y.copy(), state.t if state.previous is state.w else -1
+        vector, scalars = self.form.vector, np.zeros(N_SCALARS)
+        last = self.problem.inward(state.previous)[: self.form.size].copy()
+        scalars[SCALE], scalars[ALL] = 1.0, 1.0
+        if isinstance(vector, Scaled) and self.problem.anchor.center is not None:
+            last -= vector.c
+            scalars[SHIFT] = 1.0
+        if self.form.has_tail:
+            scalars[TAIL] = state.previous[-1]
+        shape = self.problem.inner.n_groups, self.solver.batch_size
+        self.earlier = Earlier(last, np.zeros(shape, dtype=np.int64), scalars)
+
+    def run(self, t: int, rows: Rows, counts: Rows) -> None:
         """Take the steps."""
-        problem, vector = self.problem, self.vector(state)
-        steps, weights, extrapolation = self._rates(state.t, len(rows))
-        last, before, y = self.last, self.before, state.y.copy()
-        taken = scsc_steps(
+        problem = self.problem
+        rates, extrapolation = self._rates(t, len(rows))
+        scsc_steps(
             problem.data,
             problem.outer,
-            steps,
-            weights,
+            problem.penalty,
+            rates,
             extrapolation,
-            problem.l2,
-            vector.form,
-            last,
-            before,
-            y,
+            self.form.vector,
+            self.earlier,
+            self.y,
             rows,
+            self.scratch,
+            counts,
         )
-        previous = before[0] * (vector.form.u - last) + before[2] * vector.form.c
-        if problem.data.has_tail:
-            previous = np.append(previous, before[1])
-        t = state.t + taken
-        return self.ran(TrackedState(vector.w(), vector.average(t), t, y, previous), taken)
 
-    def begin(self, state: TrackedState) -> None:
-        """Keep u less its value one step ago, and a, the intercept and b of one step ago."""
-        end = self.problem.inner.X.shape[1]
-        self.last = state.w[:end] - state.previous[:end]
-        self.before = np.array([1.0, state.previous[-1], 0.0 if self.problem.anchor.center is None else 1.0])
+    def state(self, t: int) -> TrackedState:
+        """Return the state at step t."""
+        w = self.form.w()
+        if t == self.starts_at:
+            return TrackedState(w, self.form.average(t), t, self.y.copy(), w)
+        previous = np.empty_like(w)
+        earlier_point(self.form.vector, self.earlier, previous[: self.form.size])
+        if self.form.has_tail:
+            previous[-1] = self.earlier.scalars[TAIL]
+        return TrackedState(w, self.form.average(t), t, self.y.copy(), self.problem.outward(previous))
 
-    def save(self) -> Any:
-        """Return what `restore` needs to take a run back."""
-        return None if self._state is None else (super().save(), self.last.copy(), self.before.copy())
-
-    def restore(self, saved: Any) -> None:
-        """Take back what has been done since `save`."""
-        if saved is None:
-            super().restore(None)
-        else:
-            form, self.last, self.before = saved
-            super().restore(form)
-
-    def evaluations(self, state: TrackedState, n_steps: int) -> int:
+    def evaluations(self, t: int, n_steps: int) -> int:
         """Return one more a step than there are batches; at the start both points are one."""
-        return (self.batches + 1) * n_steps - (state.previous is state.w)
+        return (self.batches + 1) * n_steps - (t == self.starts_at)
 
-    def _rates(self, first: int, n_steps: int) -> tuple[Vector, Vector, float]:
+    def _rates(self, first: int, n_steps: int) -> tuple[Rates, float]:
         solver = self.solver
         if isinstance(solver, SCSC):
-            return _sequence(solver.steps, first, n_steps), _sequence(solver.weights, first, n_steps), 0.0
+            laws = _sequence(solver.steps, first, n_steps), _sequence(solver.weights, first, n_steps)
+            return Rates(*laws), 0.0
         constant = np.full(n_steps, float(solver.step_size)), np.full(n_steps, float(solver.weight))
-        return *constant, float(solver.extrapolation)
+        return Rates(*constant), float(solver.extrapolation)
 
 
 def _sequence(law: PowerLaw, first: int, n_steps: int) -> Vector:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.inners.group_loss import GroupLoss
-from stoic.kernels.batches import Data, products
+from stoic.kernels.batches import Data, Penalty
 from stoic.kernels.losses import ABSOLUTE, HUBER, LOGISTIC, QUANTILE, SQUARED
 from stoic.kernels.losses import Loss as LossCode
 from stoic.kernels.outers import LINEAR, LOGSUMEXP, SMOOTH_CVAR
@@ -15,7 +15,7 @@ from stoic.kernels.rows import CSR, Dense
 from stoic.losses import Absolute, Huber, Logistic, Loss, Quantile, Squared
 from stoic.outers import Linear, LogSumExp, SmoothCVaR
 from stoic.problem import Problem
-from stoic.protocols import AnyInner, Outer, Regularizer, Vector
+from stoic.protocols import AnyInner, Array, Outer, Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, LeavingLast, Zero
 
 _UNSIGNED = {4: np.uint32, 8: np.uint64}
@@ -32,22 +32,31 @@ NO_ANCHOR = Anchor(None, 0.0)
 
 
 class Translated(NamedTuple):
-    """A problem in the kernels' terms; the regularizer is l1·‖w‖₁ + (l2/2)‖w‖², and the anchor's term."""
+    """A problem in the kernels' terms; the regularizer is the penalty and the anchor's term.
+
+    `norms` keeps the norms of rows, NaN until a kernel asks for them. `order` tells which column of X each column
+    of the kernels is, where they were renumbered.
+    """
 
     inner: GroupLoss
     data: Data
     outer: OuterCode
-    l1: float
-    l2: float
+    penalty: Penalty
+    norms: Vector
+    order: NDArray[Any] | None = None
     anchor: Anchor = NO_ANCHOR
 
-    def anchored(self, anchor: Anchor) -> "Translated":
-        """Return the problem with the anchor's term."""
-        if anchor.center is None:
-            return self
-        along_c = np.empty(self.inner.n_samples)
-        products(self.data.X, read_only(anchor.center[: self.inner.X.shape[1]]), along_c)
-        return self._replace(anchor=anchor, data=self.data._replace(along_c=read_only(along_c)))
+    def inward(self, vectors: Array) -> Array:
+        """Return vectors (…, d) with their columns as the kernels number them; the intercept stays last."""
+        return vectors if self.order is None else vectors.take(self.order, axis=-1)
+
+    def outward(self, vectors: Array) -> Array:
+        """Return the kernels' vectors with their columns as X has them."""
+        if self.order is None:
+            return vectors
+        out = np.empty_like(vectors)
+        out[..., self.order] = vectors
+        return out
 
 
 def missing_parts(problem: Problem, inner: AnyInner) -> list[str]:
@@ -64,12 +73,14 @@ def missing_parts(problem: Problem, inner: AnyInner) -> list[str]:
     return missing
 
 
-def translate(problem: Problem, inner: GroupLoss) -> Translated:
-    """Return the problem in the kernels' terms, without copying X."""
-    l1, l2 = _bare(problem.regularizer).weights  # type: ignore[attr-defined]
-    nowhere = read_only(np.zeros(0))
-    data = Data(_rows(inner.X), read_only(inner.y), _loss(inner.loss), inner.intercept, nowhere)
-    return Translated(inner, data, _outer(problem.outer, inner.n_groups), float(l1), float(l2))
+def translate(problem: Problem, inner: GroupLoss, *, renumber: bool = False) -> Translated:
+    """Return the problem in the kernels' terms, without copying X; to renumber columns, its indices are copied."""
+    order = _by_frequency(inner) if renumber and not isinstance(inner.X, np.ndarray) else None
+    X = _rows(inner.X, order)
+    data = Data(X, read_only(inner.y), _loss(inner.loss), inner.intercept, _largest(inner.X))
+    penalty = Penalty(*(float(weight) for weight in _bare(problem.regularizer).weights))  # type: ignore[attr-defined]
+    unknown = np.full(inner.n_samples, np.nan)
+    return Translated(inner, data, _outer(problem.outer, inner.n_groups), penalty, unknown, order)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -83,11 +94,28 @@ def _bare(regularizer: Regularizer) -> Regularizer:
     return regularizer.regularizer if isinstance(regularizer, LeavingLast) else regularizer
 
 
-def _rows(X: Any) -> CSR | Dense:
+def _by_frequency(inner: GroupLoss) -> NDArray[Any]:
+    """Return the columns of w, the most frequent first: those that many rows have then share cache lines."""
+    counts = np.bincount(inner.X.indices, minlength=inner.X.shape[1])
+    order = np.argsort(-counts, kind="stable")
+    return np.append(order, order.size) if inner.intercept else order
+
+
+def _rows(X: Any, order: NDArray[Any] | None) -> CSR | Dense:
     if isinstance(X, np.ndarray):
         return Dense(read_only(X))
     indices = X.indices.view(_UNSIGNED[X.indices.dtype.itemsize])
-    return CSR(read_only(X.indptr), read_only(indices), read_only(X.data))
+    if order is not None:
+        numbers = np.empty(order.size, dtype=indices.dtype)
+        numbers[order] = np.arange(order.size)
+        indices = numbers.take(indices)
+    return CSR(read_only(X.indptr), read_only(indices), read_only(X.data), bool(X.has_canonical_format))
+
+
+def _largest(X: Any) -> float:
+    """Return the largest |entry|, at least 1, without a copy of X."""
+    values = X if isinstance(X, np.ndarray) else X.data
+    return float(max(1.0, values.max(initial=0.0), -values.min(initial=0.0)))
 
 
 _LOSS_KINDS: dict[type, int] = {
@@ -106,8 +134,8 @@ def _loss(loss: Loss) -> LossCode:
 
 def _outer(outer: Outer, p: int) -> OuterCode:
     if isinstance(outer, Linear):
-        return OuterCode(LINEAR, outer.gradient(np.zeros(p)), 1.0, 1.0)
+        return OuterCode(LINEAR, outer.gradient(np.zeros(p)), 1.0, 1.0, np.empty(0))
     if isinstance(outer, SmoothCVaR):
-        return OuterCode(SMOOTH_CVAR, np.ones(p), float(outer.temperature), max(1.0, outer.level * p))
+        return OuterCode(SMOOTH_CVAR, np.ones(p), float(outer.temperature), max(1.0, outer.level * p), np.empty(p))
     prior = np.full(p, 1.0 / p) if outer.prior is None else np.array(outer.prior)  # type: ignore[attr-defined]
-    return OuterCode(LOGSUMEXP, prior, float(outer.temperature), 1.0)  # type: ignore[attr-defined]
+    return OuterCode(LOGSUMEXP, prior, float(outer.temperature), 1.0, np.empty(0))  # type: ignore[attr-defined]

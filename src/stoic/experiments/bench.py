@@ -1,5 +1,6 @@
 """The benchmark behind ``stoic bench``: the compiled engine against scikit-learn, SciPy and the plain engine."""
 
+import contextlib
 import tracemalloc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +39,12 @@ _LEAST_EPOCHS = 10
 
 
 def run_bench(
-    size: str = "small", *, repetitions: int = 5, only: Iterable[str] = (), progress: Progress | None = None
+    size: str = "small",
+    *,
+    repetitions: int = 5,
+    only: Iterable[str] = (),
+    progress: Progress | None = None,
+    callback: Callable[[Report], None] | None = None,
 ) -> Report:
     """Measure the figures of `TARGETS`, each as the median over repetitions.
 
@@ -54,6 +60,13 @@ def run_bench(
         By default all.
     progress : function of the repetitions done and the name of the figure, optional
         There are ``repetitions`` for each figure.
+    callback : function of a report, optional
+        Called after each figure with the report so far, the new figure last.
+
+    Returns
+    -------
+    Report
+        Ctrl-C returns the figures measured so far; the others, and the one at hand, are ``pending``.
 
     Raises
     ------
@@ -73,12 +86,15 @@ def run_bench(
         if name not in TARGETS:
             raise InvalidParameter(f"only={name!r} is no figure; figures: {', '.join(TARGETS)}.")
     load = replace(WORKLOADS[size])  # a copy, so that its data are freed in the end
-    about = machine()
-    outcomes = []
-    for i, name in enumerate(name for name in TARGETS if not wanted or name in wanted):
-        turns = _Turns(i * repetitions, repetitions, name, progress or (lambda _done, _name: None))
-        outcomes.append(_outcome(TARGETS[name], load, turns))
-    return Report(size, repetitions, tuple(outcomes), about, versions())
+    names = tuple(name for name in TARGETS if not wanted or name in wanted)
+    report = Report(size, repetitions, (), machine(), versions(), pending=names)
+    with contextlib.suppress(KeyboardInterrupt):  # what is pending says that it came
+        for i, name in enumerate(names):
+            turns = _Turns(i * repetitions, repetitions, name, progress or (lambda _done, _name: None))
+            report = report.with_outcome(_outcome(TARGETS[name], load, turns))
+            if callback is not None:
+                callback(report)
+    return report
 
 
 class _Turns:

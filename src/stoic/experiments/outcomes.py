@@ -1,8 +1,14 @@
 """What a benchmark found: a figure's values or why there are none, and the report of all."""
 
+import contextlib
+import json
+import os
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from stoic.experiments.targets import Target
 from stoic.experiments.timing import Spread
@@ -33,13 +39,36 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """What a benchmark found, and where."""
+    """What a benchmark found, and where.
+
+    Parameters
+    ----------
+    size : "small" or "full"
+    repetitions : int
+    outcomes : tuple of Outcome
+        In the order in which they were found.
+    machine, versions : mappings
+        Where it was measured, and with what.
+    pending : tuple of str, optional
+        Figures that were asked for and are not among the outcomes: the benchmark goes on, or was interrupted.
+    """
 
     size: str
     repetitions: int
     outcomes: tuple[Outcome, ...]
     machine: Mapping[str, object]
     versions: Mapping[str, str]
+    pending: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether no figure is pending."""
+        return not self.pending
+
+    def with_outcome(self, outcome: Outcome) -> "Report":
+        """Return the report with one more figure, which is pending no longer."""
+        pending = tuple(name for name in self.pending if name != outcome.target.name)
+        return replace(self, outcomes=(*self.outcomes, outcome), pending=pending)
 
     def holds(self, outcome: Outcome) -> bool | None:
         """Whether a figure is as it must be; None if it was not measured, or not at full size."""
@@ -54,9 +83,31 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as numbers, strings, lists and dictionaries, ready for JSON."""
-        head = {"size": self.size, "repetitions": self.repetitions}
-        figures = {outcome.target.name: self._figure(outcome) for outcome in self.outcomes}
-        return {**head, "machine": dict(self.machine), "versions": dict(self.versions), "figures": figures}
+        return {
+            "size": self.size,
+            "repetitions": self.repetitions,
+            "complete": self.complete,
+            "pending": list(self.pending),
+            "machine": dict(self.machine),
+            "versions": dict(self.versions),
+            "figures": {outcome.target.name: self._figure(outcome) for outcome in self.outcomes},
+        }
+
+    def write(self, path: Path) -> None:
+        """Write `as_dict` as JSON in one move: at any moment the file is whole, the old one or the new one."""
+        text = json.dumps(self.as_dict(), indent=2) + "\n"
+        temporary = path.with_name(f".{uuid4().hex}")
+        try:
+            with temporary.open("x", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copymode(path, temporary)
+            temporary.replace(path)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
     def _figure(self, outcome: Outcome) -> dict[str, Any]:
         target = outcome.target

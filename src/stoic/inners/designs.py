@@ -17,7 +17,8 @@ from stoic.protocols import Array, Vector
 DenseMatrix: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
 Matrix: TypeAlias = Any  # DenseMatrix or CSRMatrix
 
-_MAX_ENTRIES = 1 << 21  # numbers of X gathered at a time: 16 MB dense, 24 MB sparse
+_MAX_ENTRIES = 1 << 21  # numbers of X that a batch keeps: 16 MB dense, 24 MB sparse
+_PARTS = 8  # a larger batch is gathered anew in parts of this share of it
 _MANY_ENTRIES = 1 << 13  # from here on SciPy's fixed costs are worth paying
 
 
@@ -31,6 +32,10 @@ class RowBatch:
     rows: IntArray | None
     gathered: Gathered | None = field(default=None, repr=False)
     gathered_from: "Design | None" = field(default=None, repr=False)
+
+    def forget(self) -> None:
+        """Let go of the rows that were gathered."""
+        self.gathered = self.gathered_from = None
 
     def __reduce__(self) -> tuple[type["RowBatch"], tuple[IntArray | None]]:
         return RowBatch, (self.rows,)  # a pickled batch does not carry the data with it
@@ -95,7 +100,8 @@ class Design(ABC):
         return total
 
     def _parts(self, size: int) -> Iterator[slice]:
-        return (slice(start, start + self._max_rows) for start in range(0, size, self._max_rows))
+        length = max(1, self._max_rows // _PARTS)
+        return (slice(start, start + length) for start in range(0, size, length))
 
     def _predict_all(self, w: Vector) -> Vector:
         if not self.intercept:

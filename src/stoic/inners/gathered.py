@@ -82,12 +82,13 @@ class SparseEntries:
         return sums.reshape(blocks, p, d)
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class CSRRows:
     """Many sparse rows as a CSR matrix; the 1 of an intercept is not stored."""
 
     rows: CSRMatrix
     intercept: bool
+    transposed: Any = None
 
     def dot(self, w: Vector) -> Vector:
         """Return the products with w."""
@@ -97,7 +98,9 @@ class CSRRows:
 
     def combine(self, c: Vector) -> Vector:
         """Return the sum of the rows times c."""
-        total = np.asarray(self.rows.T @ c)
+        if self.transposed is None:
+            self.transposed = self.rows.T
+        total = np.asarray(self.transposed @ c)
         return np.append(total, c.sum()) if self.intercept else total
 
     def block_sums(self, c: Array, blocks: int) -> Array:

@@ -135,31 +135,44 @@ class GroupLoss:
 
     def value(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the losses, of shape (blocks, p)."""
-        prediction = self._design.predict(w, batch)
+        return self.value_at(self.predict(w, batch), batch, blocks)
+
+    def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
+        """Return the block means of the derivatives of the losses, of shape (blocks, p, d)."""
+        slopes = self.slopes_at(self.predict(w, batch), batch)
+        if batch.rows is not None:
+            return self._design.block_means(slopes, batch, blocks)
+        require_one_block(blocks)
+        return np.stack([self._sum_over(rows, slopes) for rows in self._rows_by_group()])[None]
+
+    def vjp(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
+        """Return zᵀq for the mean Jacobian z of the batch: one combination of its rows."""
+        slopes = self.slopes_at(self.predict(w, batch), batch)
+        if batch.rows is not None:
+            return self.combine(slopes * (q / slopes.shape[1])[:, None], batch)
+        return self.combine(slopes * q.take(self.grouped_rows.codes), batch)
+
+    def predict(self, w: Vector, batch: RowBatch) -> Array:
+        """Return xᵀw of the rows, in the shape of ``batch.rows``; (n,) for all rows. It is linear in w."""
+        return self._design.predict(w, batch)
+
+    def combine(self, c: Array, batch: RowBatch) -> Vector:
+        """Return the sum of the rows times `c`, which has the shape of what `predict` returns: its transpose."""
+        return self._design.combine(c, batch)
+
+    def value_at(self, prediction: Array, batch: RowBatch, blocks: int = 1) -> Array:
+        """Return what `value` returns where the model predicts `prediction`."""
         if batch.rows is not None:
             return block_means(self.loss.value(prediction, self.y.take(batch.rows)), blocks)
         require_one_block(blocks)
         losses = self._weighed(self.loss.value(prediction, self.y))
         return sums_by(self.grouped_rows.codes, losses, self.n_groups)[None]
 
-    def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
-        """Return the block means of the derivatives of the losses, of shape (blocks, p, d)."""
-        prediction = self._design.predict(w, batch)
+    def slopes_at(self, prediction: Array, batch: RowBatch) -> Array:
+        """Return the derivatives of the losses in the prediction; for all rows times the rows' shares."""
         if batch.rows is not None:
-            slopes = self.loss.derivative(prediction, self.y.take(batch.rows))
-            return self._design.block_means(slopes, batch, blocks)
-        require_one_block(blocks)
-        slopes = self._weighed(self.loss.derivative(prediction, self.y))
-        return np.stack([self._sum_over(rows, slopes) for rows in self._rows_by_group()])[None]
-
-    def vjp(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
-        """Return zᵀq for the mean Jacobian z of the batch: one combination of its rows."""
-        prediction = self._design.predict(w, batch)
-        if batch.rows is not None:
-            slopes = self.loss.derivative(prediction, self.y.take(batch.rows))
-            return self._design.combine(slopes * (q / slopes.shape[1])[:, None], batch)
-        slopes = self._weighed(self.loss.derivative(prediction, self.y))
-        return self._design.combine(slopes * q.take(self.grouped_rows.codes), batch)
+            return self.loss.derivative(prediction, self.y.take(batch.rows))
+        return self._weighed(self.loss.derivative(prediction, self.y))
 
     def _weighed(self, terms: Vector) -> Vector:
         """Return the terms times the rows' shares; even an infinite term of weight zero counts nothing."""
@@ -172,4 +185,4 @@ class GroupLoss:
         return np.split(self.grouped_rows.order, self.grouped_rows.offsets[1:-1])
 
     def _sum_over(self, rows: IntArray, slopes: Vector) -> Vector:
-        return self._design.combine(slopes.take(rows), RowBatch(rows))
+        return self.combine(slopes.take(rows), RowBatch(rows))

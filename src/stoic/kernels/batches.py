@@ -1,48 +1,54 @@
-"""Losses and slopes of a drawn batch at a scaled vector, and the step along them."""
+"""Losses and slopes of a drawn batch at a vector of any form, and the step along them."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.kernels.forms import add, intercept, is_calm, product
 from stoic.kernels.jit import kernel
 from stoic.kernels.losses import Loss, loss_slope, loss_value
-from stoic.kernels.rows import dot, push
-from stoic.kernels.scaled import SUM_A, TAIL, UU, A, B, Scaled
+from stoic.kernels.rows import fetch
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
 class Data(NamedTuple):
-    """Rows, their targets, the loss, whether there is an intercept, and x·c of all rows where c is not zero."""
+    """Rows, their targets, the loss, whether there is an intercept, and the largest |entry| of X, at least 1."""
 
     X: Any
     targets: Floats
     loss: Loss
     has_tail: bool
-    along_c: Floats
+    largest: float
+
+
+class Scratch(NamedTuple):
+    """Arrays to work in: three of shape (p,) and two of shape (p, m)."""
+
+    y: Floats
+    fresh: Floats
+    q: Floats
+    slopes: Floats
+    spare: Floats
+
+
+class Penalty(NamedTuple):
+    """The weights of ‖w‖₁ and ‖w‖²/2."""
+
+    l1: float
+    l2: float
 
 
 @kernel
-def products(X: Any, c: Floats, out: Floats) -> None:
-    """Write x·c of all rows into out."""
-    for row in range(out.size):
-        out[row] = dot(X, row, c)
+def predict(data: Data, w: Any, row: int) -> float:
+    """Return the prediction for a row."""
+    return product(data.X, w, row) + intercept(w)
 
 
 @kernel
-def predict(data: Data, w: Scaled, row: int) -> float:
-    """Return the prediction for a row; c takes part where b is not zero."""
-    s = w.scalars
-    rest = s[TAIL] if data.has_tail else 0.0
-    if s[B] != 0.0:
-        rest += s[B] * data.along_c[row]
-    return s[A] * dot(data.X, row, w.u) + rest
-
-
-@kernel
-def mean_losses(data: Data, w: Scaled, rows: Rows, y: Floats) -> None:
+def mean_losses(data: Data, w: Any, rows: Rows, y: Floats) -> None:
     """Write the mean loss of each group into y."""
     p, m = rows.shape
     for i in range(p):
@@ -53,7 +59,7 @@ def mean_losses(data: Data, w: Scaled, rows: Rows, y: Floats) -> None:
 
 
 @kernel
-def slopes_of(data: Data, w: Scaled, rows: Rows, slopes: Floats) -> None:
+def slopes_of(data: Data, w: Any, rows: Rows, slopes: Floats) -> None:
     """Write the derivatives of the losses into slopes."""
     p, m = rows.shape
     for i in range(p):
@@ -62,7 +68,7 @@ def slopes_of(data: Data, w: Scaled, rows: Rows, slopes: Floats) -> None:
 
 
 @kernel
-def losses_and_slopes(data: Data, w: Scaled, rows: Rows, y: Floats, slopes: Floats) -> None:
+def losses_and_slopes(data: Data, w: Any, rows: Rows, y: Floats, slopes: Floats) -> None:
     """Write the mean loss of each group into y and the derivatives into slopes."""
     p, m = rows.shape
     for i in range(p):
@@ -75,15 +81,41 @@ def losses_and_slopes(data: Data, w: Scaled, rows: Rows, y: Floats, slopes: Floa
 
 
 @kernel
-def move(data: Data, w: Scaled, rows: Rows, slopes: Floats, q: Floats, step: float) -> float:
-    """Add −step·zᵀq to the vector, z the mean Jacobian of the batch; return the entry of zᵀq for the intercept."""
-    p, m = rows.shape
-    s = w.scalars
-    factor, tail = -step / s[A], 0.0
+def weigh(slopes: Floats, q: Floats) -> float:
+    """Turn slopes into the weights of the rows in zᵀq, z the mean Jacobian of the batch; return their sum."""
+    p, m = slopes.shape
+    total = 0.0
     for i in range(p):
         for j in range(m):
-            weight = q[i] * slopes[i, j] / m
-            tail += weight
-            if weight != 0.0:
-                s[UU] += push(data.X, rows[i, j], factor * weight, w.u, w.h, s[SUM_A])
-    return tail
+            slopes[i, j] *= q[i] / m
+            total += slopes[i, j]
+    return total
+
+
+@kernel
+def can_move(data: Data, w: Any, weights: Floats, step: float) -> bool:
+    """Whether w may move by −step·Σ weight·x; if not, it is as it was, and the plain engine finds out."""
+    p, m = weights.shape
+    total = 0.0
+    for i in range(p):
+        for j in range(m):
+            total += abs(weights[i, j])
+    return is_calm(w, step * total * data.largest)
+
+
+@kernel
+def move(data: Data, w: Any, rows: Rows, weights: Floats, step: float, following: Rows) -> None:
+    """Add −step·Σ weight·x to the vector, but for the intercept; the next batch is fetched into the cache."""
+    p, m = rows.shape
+    for i in range(p):
+        for j in range(m):
+            fetch(data.targets, following[i, j])
+            if weights[i, j] != 0.0:
+                add(data.X, w, rows[i, j], -step * weights[i, j], following[i, j])
+
+
+@kernel
+def copy_to(y: Floats, source: Floats) -> None:
+    """Copy a vector."""
+    for i in range(y.size):
+        y[i] = source[i]

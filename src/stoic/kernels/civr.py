@@ -1,9 +1,11 @@
 """Many steps of CIVR: z moves along the rows drawn, but w moves everywhere, so a step costs p·d."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.kernels.batches import Data
+from stoic.kernels.batches import Data, Penalty
 from stoic.kernels.jit import kernel
 from stoic.kernels.losses import loss_slope, loss_value
 from stoic.kernels.outers import Outer, outer_gradient
@@ -12,29 +14,34 @@ from stoic.kernels.rows import dot, push
 Floats = NDArray[np.float64]
 
 
+class Pull(NamedTuple):
+    """An anchor's term (weight/2)‖w − center‖² of the regularizer; its weight may be 0."""
+
+    weight: float
+    center: Floats
+
+
 @kernel
 def civr_steps(
     data: Data,
     outer: Outer,
+    penalty: Penalty,
+    anchor: Pull,
     step: float,
-    l1: float,
-    l2: float,
-    weight: float,
-    center: Floats,
     w: Floats,
     before: Floats,
     y: Floats,
     z: Floats,
     rows: NDArray[np.int64],
+    q: Floats,
 ) -> int:
     """Take a step for each batch in rows (steps, p, m), on w, w of one step before, y and z in place.
 
-    The regularizer is anchored at the center with a weight, which may be 0.
+    Returns how many were taken before one was not finite; q is to work in.
     """
     n_steps, p, m = rows.shape
-    q = np.empty(p)
     columns = w.size - 1 if data.has_tail else w.size
-    pull = step * weight
+    pull, l1, l2 = step * anchor.weight, penalty.l1, penalty.l2
     shorter = step / (1.0 + pull)
     for t in range(n_steps):
         for i in range(p):
@@ -46,7 +53,7 @@ def civr_steps(
             v = 0.0
             for i in range(p):
                 v += q[i] * z[i, k]
-            ahead = (w[k] - step * v + pull * center[k]) / (1.0 + pull)
+            ahead = (w[k] - step * v + pull * anchor.center[k]) / (1.0 + pull)
             before[k] = w[k]
             if k < columns:
                 ahead -= min(max(ahead, -shorter * l1), shorter * l1)
@@ -68,6 +75,6 @@ def correct(data: Data, row: int, w: Floats, before: Floats, y: Floats, z: Float
     target = data.targets[row]
     y[group] += (loss_value(data.loss, here, target) - loss_value(data.loss, there, target)) / m
     change = (loss_slope(data.loss, here, target) - loss_slope(data.loss, there, target)) / m
-    push(data.X, row, change, z, z, 0.0)
+    push(data.X, row, change, z)
     if data.has_tail:
         z[columns] += change

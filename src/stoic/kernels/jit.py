@@ -43,7 +43,10 @@ class _NotKeptError(OSError):
 def kernel(function: Function) -> Function:
     """Compile a function of arrays and scalars on its first call, or load it from the cache.
 
-    Division by zero follows IEEE 754, the GIL is released, and floating point is strict (no fastmath).
+    Division by zero follows IEEE 754, the GIL is released, and floating point is strict but for sums over rows
+    (`FUSED` and `FREE` in `rows.py`). References to arrays are not counted: with tuples of arrays handed from
+    kernel to kernel, counting took most of the time of a short row. So a kernel makes no arrays, but is given
+    those that it needs; see `allocating_kernel`.
 
     Parameters
     ----------
@@ -59,12 +62,25 @@ def kernel(function: Function) -> Function:
     Notes
     -----
     The cache is `$STOIC_CACHE_DIR`, else `stoic` in the user's cache folder. Where none can be written, each
-    process compiles for itself and says so once, at level INFO under "stoic". So it is with arguments other than
-    arrays, numbers, and tuples (plain or named) of them, whose types do not tell all that the code depends on.
+    process compiles for itself. So it is with arguments other than arrays, numbers, and tuples (plain or named) of
+    them, whose types do not tell all that the code depends on.
+
+    A process that compiles says so before it does, in one line of the log "stoic", and why if it cannot keep the
+    code. The level is WARNING: Python shows that on standard error unless told otherwise, and without the line
+    the first solve seems to hang. ``logging.getLogger("stoic").setLevel(logging.ERROR)`` silences it.
     """
-    dispatcher = _numba.njit(nogil=True, error_model="numpy")(function)
+    return _cached(function, _nrt=False)
+
+
+def allocating_kernel(function: Function) -> Function:
+    """Compile a function that makes arrays of its own; references to arrays are counted, at each call."""
+    return _cached(function)
+
+
+def _cached(function: Function, **options: bool) -> Function:
+    dispatcher = _numba.njit(nogil=True, error_model="numpy", **options)(function)
     if not _config.DISABLE_JIT:
-        dispatcher._cache = _Cache(function)  # noqa: SLF001 - what enable_caching() does, with our cache
+        dispatcher._cache = _Cache(function, options)  # noqa: SLF001 - what enable_caching() does, with our cache
     return cast("Function", dispatcher)
 
 
@@ -107,7 +123,7 @@ def _user_cache() -> Path:
 class _Cache:
     """What numba asks of a cache: `load_overload` before it compiles, `save_overload` after."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
         self._name = function.__qualname__.replace("<locals>.", "")
         self._closed = function.__closure__ is not None
         code = function.__code__
@@ -115,7 +131,7 @@ class _Cache:
             source = hashlib.sha256(Path(code.co_filename).read_bytes()).hexdigest()
         except OSError:  # typed at a prompt
             source = ""
-        self._identity = (function.__module__, function.__qualname__, code.co_firstlineno, source)
+        self._identity = (function.__module__, function.__qualname__, code.co_firstlineno, options, source)
 
     @property
     def cache_path(self) -> str | None:
@@ -133,7 +149,7 @@ class _Cache:
             found = _load(path, context)
             if found is None:
                 _prepare(path.parent)
-                _say_once("compiling kernels, once on this machine")
+                _say_once("stoic is compiling kernels for this kind of problem, once on this machine: 5 to 20 s")
         except OSError as error:
             _say_not_kept(error)
             return None
@@ -245,13 +261,13 @@ def _say_not_kept(error: OSError) -> None:
     reason = (
         error if isinstance(error, _NotKeptError) else f"{error.strerror}; STOIC_CACHE_DIR may name another folder"
     )
-    _say_once("compiling kernels in every process: %s", reason)
+    _say_once("stoic is compiling kernels, 5 to 20 s in every process: %s", reason)
 
 
 def _say_once(message: str, *details: object) -> None:
     if message not in _said:
         _said.add(message)
-        _log.info(message, *details)
+        _log.warning(message, *details)
 
 
 try:

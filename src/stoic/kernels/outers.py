@@ -13,12 +13,13 @@ Floats = NDArray[np.float64]
 
 
 class Outer(NamedTuple):
-    """Which outer function: its weights (or prior), temperature, and level · p."""
+    """Which outer function: its weights (or prior), temperature, and level · p; `ordered` is to sort y in."""
 
     kind: int
     weights: Floats
     temperature: float
     capacity: float
+    ordered: Floats
 
 
 @kernel
@@ -31,7 +32,7 @@ def outer_gradient(outer: Outer, y: Floats, q: Floats) -> None:
         return
     top, rest = -np.inf, 1.0
     if outer.kind == SMOOTH_CVAR:
-        top, rest = threshold(y, outer.capacity, outer.temperature)
+        top, rest = threshold(y, outer.ordered, outer.capacity, outer.temperature)
     else:
         for i in range(p):
             if outer.weights[i] > 0.0 and not y[i] <= top:
@@ -56,9 +57,9 @@ def scaled_below(value: float, top: float, temperature: float) -> float:
 
 
 @kernel
-def threshold(y: Floats, capacity: float, temperature: float) -> tuple[float, float]:
+def threshold(y: Floats, ordered: Floats, capacity: float, temperature: float) -> tuple[float, float]:
     """Return the largest entry below the cap, and the factor of the entries below it."""
-    ordered = np.sort(y)[::-1]
+    sort_down(y, ordered)
     low, high = 0, int(np.ceil(capacity)) - 1
     while low < high:  # the smallest k with capacity − k ≤ S_k, once true always true
         middle = (low + high) // 2
@@ -76,3 +77,28 @@ def tail_sum(ordered: Floats, first: int, temperature: float) -> float:
     for i in range(first, ordered.size):
         total += np.exp(scaled_below(ordered[i], ordered[first], temperature))
     return total
+
+
+@kernel
+def sort_down(y: Floats, out: Floats) -> None:
+    """Write y into out, largest entries first: heapsort, which needs no memory of its own."""
+    for i in range(y.size):
+        out[i] = y[i]
+    for root in range(y.size - 1, -1, -1):
+        sift(out, root, y.size)
+    for last in range(y.size - 1, 0, -1):
+        out[0], out[last] = out[last], out[0]
+        sift(out, 0, last)
+
+
+@kernel
+def sift(heap: Floats, root: int, size: int) -> None:
+    """Let an entry sink below smaller ones, in a heap with the smallest on top."""
+    while 2 * root + 1 < size:
+        child = 2 * root + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if not heap[child] < heap[root]:
+            return
+        heap[root], heap[child] = heap[child], heap[root]
+        root = child

@@ -10,12 +10,12 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from stoic.kernels.batches import Data, predict, slopes_of
-from stoic.kernels.jit import kernel
+from stoic.kernels.batches import Data, Penalty, can_move, move, predict, slopes_of
+from stoic.kernels.forms import intercept, needs_refresh, refresh, settle
+from stoic.kernels.jit import allocating_kernel
 from stoic.kernels.losses import loss_value
 from stoic.kernels.outers import Outer, outer_gradient
 from stoic.kernels.rows import CSR, Dense, dot, push
-from stoic.kernels.scaled import SUM_A, TAIL, UU, A, Scaled, flush, needs_flush, settle
 
 SMALLEST_BALL, GEOMETRIC_MEDIAN = range(2)
 
@@ -33,18 +33,19 @@ class Blocks(NamedTuple):
     bounds: Ints
 
 
-@kernel
+@allocating_kernel
 def robust_mscg_steps(
     data: Data,
     outer: Outer,
+    penalty: Penalty,
     blocks: Blocks,
     step: float,
-    alpha: float,
-    w: Scaled,
+    w: Any,
     rows: Ints,
     heads: Ints,
-) -> int:
-    """Take a step for each pair of batches in rows (steps, 2, p, m); return how many before one was not finite.
+    counts: Ints,
+) -> None:
+    """Take a step for each pair of batches in rows (steps, 2, p, m), and stop before one that is too large.
 
     `heads` has an entry for each column, −1 before and after.
     """
@@ -52,29 +53,29 @@ def robust_mscg_steps(
     k = blocks.bounds.size - 1
     y, q, slopes, shares = np.empty(p), np.empty(p), np.empty((p, m)), np.empty(k)
     losses, far = np.empty((k, p)), np.empty((k, k))
-    s = w.scalars
     for t in range(n_steps):
+        if needs_refresh(w, step, penalty.l1):
+            refresh(w)
         block_losses(data, w, blocks.bounds, rows[t, 0], losses)  # Alg. 2, l. 3
         squared_distances(losses, far)
         if not estimate(blocks.kind, far, shares):
-            return t
+            return
         combine(shares, losses, y)
         slopes_of(data, w, rows[t, 1], slopes)
         jacobian_distances(data, blocks.bounds, rows[t, 1], slopes, heads, far)
         if not estimate(blocks.kind, far, shares):
-            return t
+            return
         outer_gradient(outer, y, q)
-        tail = move_shares(data, w, blocks.bounds, rows[t, 1], slopes, shares, q, step)  # Alg. 2, l. 5
-        if not (np.isfinite(s[UU]) and np.isfinite(tail)):
-            return t
-        settle(w, step, alpha, s[TAIL] - step * tail, np.inf, data.has_tail)
-        if needs_flush(w):
-            flush(w)
-    return n_steps
+        tail = weigh_shares(slopes, q, blocks.bounds, shares)
+        if not can_move(data, w, slopes, step):
+            return
+        move(data, w, rows[t, 1], slopes, step, rows[min(t + 1, n_steps - 1), 0])  # Alg. 2, l. 5
+        settle(w, step, penalty.l1, penalty.l2, intercept(w) - step * tail, np.inf, data.has_tail)
+        counts[0] += 1
 
 
-@kernel
-def block_losses(data: Data, w: Scaled, bounds: Ints, rows: Ints, losses: Floats) -> None:
+@allocating_kernel
+def block_losses(data: Data, w: Any, bounds: Ints, rows: Ints, losses: Floats) -> None:
     """Write the mean losses of the blocks (k, p)."""
     for b in range(bounds.size - 1):
         for i in range(rows.shape[0]):
@@ -84,7 +85,7 @@ def block_losses(data: Data, w: Scaled, bounds: Ints, rows: Ints, losses: Floats
             losses[b, i] = total / (bounds[b + 1] - bounds[b])
 
 
-@kernel
+@allocating_kernel
 def squared_distances(points: Floats, far: Floats) -> None:
     """Write the squared distances of points (k, p)."""
     k, p = points.shape
@@ -97,7 +98,7 @@ def squared_distances(points: Floats, far: Floats) -> None:
             far[a, b] = far[b, a] = total
 
 
-@kernel
+@allocating_kernel
 def jacobian_distances(data: Data, bounds: Ints, rows: Ints, slopes: Floats, heads: Ints, far: Floats) -> None:
     """Write the squared Frobenius distances of the block means of the Jacobian."""
     p, k = rows.shape[0], bounds.size - 1
@@ -177,14 +178,14 @@ def _add_gram(X: Any, bounds: Ints, rows: Ints, slopes: Floats, heads: Ints, gra
         for b in range(k):
             mean = means.values[b]
             for j in range(bounds[b], bounds[b + 1]):
-                push(X, rows[j], slopes[j] / (bounds[b + 1] - bounds[b]), mean, mean, 0.0)
+                push(X, rows[j], slopes[j] / (bounds[b + 1] - bounds[b]), mean)
             for a in range(b + 1):
                 gram[b, a] += dot(means, a, mean)
 
     return dense
 
 
-@kernel
+@allocating_kernel
 def estimate(kind: int, far: Floats, shares: Floats) -> bool:
     """Write the shares λ of the points with squared distances `far`; false where one is not finite."""
     if not np.isfinite(far.sum()):
@@ -196,7 +197,7 @@ def estimate(kind: int, far: Floats, shares: Floats) -> bool:
     return True
 
 
-@kernel
+@allocating_kernel
 def smallest_ball(far: Floats, shares: Floats) -> None:
     """Give all to the point whose ball is the smallest to hold half of the points."""
     k = far.shape[0]
@@ -209,7 +210,7 @@ def smallest_ball(far: Floats, shares: Floats) -> None:
     shares[winner] = 1.0  # Alg. 1, l. 8
 
 
-@kernel
+@allocating_kernel
 def geometric_median(far: Floats, shares: Floats) -> None:
     """Take Weiszfeld's steps as means.py does, in terms of λ: for Σγ = 0, ‖Σ γ_b z_b‖² = −½ γᵀ·far·γ."""
     k = far.shape[0]
@@ -247,7 +248,7 @@ def geometric_median(far: Floats, shares: Floats) -> None:
             break
 
 
-@kernel
+@allocating_kernel
 def dot_of(x: Floats, y: Floats) -> float:
     """Return x·y."""
     total = 0.0
@@ -256,7 +257,7 @@ def dot_of(x: Floats, y: Floats) -> float:
     return total
 
 
-@kernel
+@allocating_kernel
 def combine(shares: Floats, points: Floats, out: Floats) -> None:
     """Write Σ λ_b·point_b into out."""
     out[:] = 0.0
@@ -266,21 +267,14 @@ def combine(shares: Floats, points: Floats, out: Floats) -> None:
                 out[i] += shares[b] * points[b, i]
 
 
-@kernel
-def move_shares(
-    data: Data, w: Scaled, bounds: Ints, rows: Ints, slopes: Floats, shares: Floats, q: Floats, step: float
-) -> float:
-    """Add −step·zᵀq to the vector, z = Σ λ_b z_b; return the entry of zᵀq for the intercept."""
-    s = w.scalars
-    factor, tail = -step / s[A], 0.0
+@allocating_kernel
+def weigh_shares(slopes: Floats, q: Floats, bounds: Ints, shares: Floats) -> float:
+    """Turn slopes into the weights of the rows in zᵀq, z = Σ λ_b z_b; return their sum."""
+    total = 0.0
     for b in range(shares.size):
         share = shares[b] / (bounds[b + 1] - bounds[b])
-        if share == 0.0:
-            continue
         for i in range(q.size):
             for j in range(bounds[b], bounds[b + 1]):
-                weight = q[i] * slopes[i, j] * share
-                tail += weight
-                if weight != 0.0:
-                    s[UU] += push(data.X, rows[i, j], factor * weight, w.u, w.h, s[SUM_A])
-    return tail
+                slopes[i, j] = q[i] * slopes[i, j] * share if share != 0.0 else 0.0
+                total += slopes[i, j]
+    return total

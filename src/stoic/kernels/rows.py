@@ -1,20 +1,31 @@
 """Rows of X, dense or CSR: products with a vector, and their sum into one."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numba.extending import overload
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_intrinsic, _cgutils = cast("Any", intrinsic), cast("Any", cgutils)  # typed in part
+
+FUSED: Any = {"fastmath": {"contract"}}  # a product and a sum may be one instruction;
+FREE: Any = {"fastmath": {"contract", "reassoc"}}  # and terms of a sum may be added in any order
+
 
 class CSR(NamedTuple):
-    """The three arrays of a CSR matrix; indices are unsigned, so that no index is tested for a negative value."""
+    """The three arrays of a CSR matrix; indices are unsigned, so that no index is tested for a negative value.
+
+    `is_distinct` says that no row has a column twice; entries that share one count as their sum.
+    """
 
     indptr: NDArray[Any]
     indices: NDArray[Any]
     data: NDArray[Any]
+    is_distinct: bool = False
 
 
 class Dense(NamedTuple):
@@ -23,43 +34,109 @@ class Dense(NamedTuple):
     values: NDArray[Any]
 
 
+def fetch(array: NDArray[Any], place: Any) -> None:
+    """Ask the processor to have a place of an array in its cache soon; it need not be within the array."""
+
+
+@overload(fetch, strict=False)
+def _fetch(array: NDArray[Any], place: Any) -> Any:
+    return lambda array, place: _prefetch(array, place)
+
+
+@_intrinsic  # type: ignore[untyped-decorator]
+def _prefetch(_context: Any, array: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = _cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(function, [address, word(0), word(3), word(1)])  # to read, into all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, place), generate
+
+
 def dot(X: Any, row: int, u: Floats) -> float:
     """Return x·u for one row x."""
-    columns, values = _entries(X, row)
+    columns, values = entries(X, row)
     return float(values @ u[columns])
+
+
+def dense_dot(x: NDArray[Any], u: Floats) -> float:
+    """Return x·u."""
+    return float(x @ u)
+
+
+@overload(dense_dot, jit_options=FREE)
+def _dense_dot(x: NDArray[Any], u: Floats) -> Any:
+    def summed(x: NDArray[Any], u: Floats) -> float:
+        total = 0.0
+        for k in range(np.uint64(x.size)):
+            total += np.float64(x[k]) * u[k]
+        return total
+
+    return summed
+
+
+def dense_push(x: NDArray[Any], factor: float, u: Floats) -> float:
+    """Add factor·x to u; return the change of ‖u‖² over factor."""
+    old = u.copy()
+    u += factor * x
+    return float(x @ (old + u))
+
+
+@overload(dense_push, jit_options=FREE)
+def _dense_push(x: NDArray[Any], factor: float, u: Floats) -> Any:
+    def shifted(x: NDArray[Any], factor: float, u: Floats) -> float:
+        gain = 0.0
+        for k in range(np.uint64(x.size)):
+            value, old = np.float64(x[k]), u[k]
+            new = old + factor * value
+            gain += value * (old + new)
+            u[k] = new
+        return gain
+
+    return shifted
+
+
+def products(X: Any, row: int, Z: Floats, out: Floats) -> None:
+    """Write xᵀZ for one row x and a matrix Z (d, p) into out."""
+    columns, values = entries(X, row)
+    out[:] = values @ Z[columns]
 
 
 def squared_norm(X: Any, row: int, work: Floats) -> float:
     """Return ‖x‖² for one row x; `work` is zero before and after (entries that share a column add up there)."""
-    columns, values = _entries(X, row)
+    columns, values = entries(X, row)
     np.add.at(work, columns, values)
     total = float(work @ work)
     work[columns] = 0.0
     return total
 
 
-def push(X: Any, row: int, factor: float, u: Floats, h: Floats, share: float) -> float:
-    """Add factor·x to u and share·factor·x to h; return the change of ‖u‖²."""
-    columns, values = _entries(X, row)
+def push(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> float:
+    """Add factor·x to u; return the change of ‖u‖². The row that follows, if any, is fetched into the cache."""
+    columns, values = entries(X, row)
     before = u @ u
     np.add.at(u, columns, factor * values)
-    np.add.at(h, columns, share * factor * values)
     return float(u @ u - before)
 
 
 def clear(X: Any, row: int, u: Floats) -> None:
     """Set u to zero where the row x has entries."""
-    u[_entries(X, row)[0]] = 0.0
+    u[entries(X, row)[0]] = 0.0
 
 
-def _entries(X: Any, row: int) -> tuple[Any, NDArray[Any]]:
+def entries(X: Any, row: int) -> tuple[Any, NDArray[Any]]:
+    """Return the columns and values of a row; for the bodies that Python runs."""
     if isinstance(X, Dense):
         return slice(None), X.values[row].astype(np.float64)
     part = slice(int(X.indptr[row]), int(X.indptr[row + 1]))
     return X.indices[part], X.data[part].astype(np.float64)
 
 
-@overload(dot, inline="never")
+@overload(dot, inline="never", jit_options=FUSED, strict=False)
 def _dot(X: Any, row: int, u: Floats) -> Any:
     if X.instance_class is CSR:
 
@@ -80,25 +157,31 @@ def _dot(X: Any, row: int, u: Floats) -> Any:
 
         return sparse
 
-    def dense(X: Any, row: int, u: Floats) -> float:
-        x = X.values[row]
-        n = np.uint64(x.size)
-        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-        k = np.uint64(0)
-        while k + np.uint64(7) < n:
-            s0 += x[k] * u[k]
-            s1 += x[k + np.uint64(1)] * u[k + np.uint64(1)]
-            s2 += x[k + np.uint64(2)] * u[k + np.uint64(2)]
-            s3 += x[k + np.uint64(3)] * u[k + np.uint64(3)]
-            s4 += x[k + np.uint64(4)] * u[k + np.uint64(4)]
-            s5 += x[k + np.uint64(5)] * u[k + np.uint64(5)]
-            s6 += x[k + np.uint64(6)] * u[k + np.uint64(6)]
-            s7 += x[k + np.uint64(7)] * u[k + np.uint64(7)]
-            k += np.uint64(8)
-        while k < n:
-            s0 += x[k] * u[k]
-            k += np.uint64(1)
-        return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    return lambda X, row, u: dense_dot(X.values[row], u)
+
+
+@overload(products, inline="never")
+def _products(X: Any, row: int, Z: Floats, out: Floats) -> Any:
+    if X.instance_class is CSR:
+
+        def sparse(X: Any, row: int, Z: Floats, out: Floats) -> None:
+            p = np.uint64(out.size)
+            for i in range(p):
+                out[i] = 0.0
+            for k in range(np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])):
+                value, column = np.float64(X.data[k]), X.indices[k]
+                for i in range(p):
+                    out[i] += value * Z[column, i]
+
+        return sparse
+
+    def dense(X: Any, row: int, Z: Floats, out: Floats) -> None:
+        x, p = X.values[row], np.uint64(out.size)
+        for i in range(p):
+            out[i] = 0.0
+        for k in range(np.uint64(x.size)):
+            for i in range(p):
+                out[i] += x[k] * Z[k, i]
 
     return dense
 
@@ -110,6 +193,10 @@ def _squared_norm(X: Any, row: int, work: Floats) -> Any:
         def sparse(X: Any, row: int, work: Floats) -> float:
             total = 0.0
             first, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
+            if X.is_distinct:
+                for k in range(first, stop):
+                    total += np.float64(X.data[k]) * np.float64(X.data[k])
+                return total
             for k in range(first, stop):
                 value = np.float64(X.data[k])
                 old = work[X.indices[k]]
@@ -130,58 +217,44 @@ def _squared_norm(X: Any, row: int, work: Floats) -> Any:
     return dense
 
 
-@overload(push, inline="never")
-def _push(X: Any, row: int, factor: float, u: Floats, h: Floats, share: float) -> Any:
+@overload(push, inline="never", jit_options=FUSED)
+def _push(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> Any:
     if X.instance_class is CSR:
 
-        def sparse(X: Any, row: int, factor: float, u: Floats, h: Floats, share: float) -> float:
+        def sparse(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> float:
             indices, data = X.indices, X.data
             gain0 = gain1 = 0.0
             k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
-            while k + np.uint64(1) < stop:
-                i, step = indices[k], factor * data[k]
+            ahead = np.uint64(X.indptr[following if following >= 0 else row])
+            while k + np.uint64(7) < stop:
+                fetch(data, ahead)
+                fetch(indices, ahead)
+                ahead += np.uint64(8)
+                for _ in range(4):
+                    x, i = data[k], indices[k]
+                    old = u[i]
+                    u[i] = old + factor * x
+                    gain0 += x * (old + (old + factor * x))
+                    x, i = data[k + np.uint64(1)], indices[k + np.uint64(1)]
+                    old = u[i]
+                    u[i] = old + factor * x
+                    gain1 += x * (old + (old + factor * x))
+                    k += np.uint64(2)
+            while k < stop:
+                x, i = data[k], indices[k]
                 old = u[i]
-                new = old + step
-                gain0 += step * (new + old)
-                u[i] = new
-                h[i] += share * step
-                i, step = indices[k + np.uint64(1)], factor * data[k + np.uint64(1)]
-                old = u[i]
-                new = old + step
-                gain1 += step * (new + old)
-                u[i] = new
-                h[i] += share * step
-                k += np.uint64(2)
-            if k < stop:
-                i, step = indices[k], factor * data[k]
-                old = u[i]
-                new = old + step
-                gain0 += step * (new + old)
-                u[i] = new
-                h[i] += share * step
-            return gain0 + gain1
+                u[i] = old + factor * x
+                gain0 += x * (old + (old + factor * x))
+                k += np.uint64(1)
+            return factor * (gain0 + gain1)
 
         return sparse
 
-    def dense(X: Any, row: int, factor: float, u: Floats, h: Floats, share: float) -> float:
-        x = X.values[row]
-        n = np.uint64(x.size)
-        g0 = g1 = g2 = g3 = 0.0  # ‖u + fx‖² − ‖u‖² = f·Σ x(2u + fx)
-        k = np.uint64(0)
-        while k + np.uint64(3) < n:
-            g0 += x[k] * (2.0 * u[k] + factor * x[k])
-            g1 += x[k + np.uint64(1)] * (2.0 * u[k + np.uint64(1)] + factor * x[k + np.uint64(1)])
-            g2 += x[k + np.uint64(2)] * (2.0 * u[k + np.uint64(2)] + factor * x[k + np.uint64(2)])
-            g3 += x[k + np.uint64(3)] * (2.0 * u[k + np.uint64(3)] + factor * x[k + np.uint64(3)])
-            k += np.uint64(4)
-        while k < n:
-            g0 += x[k] * (2.0 * u[k] + factor * x[k])
-            k += np.uint64(1)
-        both = share * factor
-        for j in range(n):
-            u[j] += factor * x[j]
-            h[j] += both * x[j]
-        return factor * ((g0 + g1) + (g2 + g3))
+    def dense(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> float:
+        ahead = X.values[following if following >= 0 else row]
+        for j in range(np.uint64(0), np.uint64(ahead.size), np.uint64(8)):
+            fetch(ahead, j)
+        return factor * dense_push(X.values[row], factor, u)
 
     return dense
 

@@ -2,9 +2,13 @@
 
 A coordinate keeps a potential v, and its value is w = sign(v)·P·max(0, |v| − Q): each step changes P and Q alone,
 P ← P/(1 + ηb) and Q ← Q + ηa/P for the prox of a‖·‖₁ + (b/2)‖·‖². The sum of its past values is
-sign(v)·(|v|·ΣP − ΣPQ) − h, with the sums up to now, or up to the step at which |v| ≤ Q ended it.
+sign(v)·(|v|·ΣP − ΣPQ) + past, with the sums up to now, or up to the step at which |v| ≤ Q ended it.
+
+Inner loops have no branch that depends on the data: which coordinates are dead is as good as random, and a wrong
+guess of the processor costs more than all the arithmetic of a touch.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,242 +16,279 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from stoic.kernels.jit import kernel
-from stoic.kernels.rows import CSR, Dense
+from stoic.kernels.rows import CSR, FUSED, entries
 
 Floats = NDArray[np.float64]
 
-# Columns of `table`, a line a step since the last rebase; places in `scalars`.
+# Columns of `table`, a line a step since the last rebase; places in `scalars`: the line, the bracket on ‖w − c‖
+# and what the step adds to it, the intercept, those of c and the anchor, its sum, ‖c‖, buckets per unit of Q and
+# how many are in use, a bound on |v|, and the anchor's weight.
 P, Q, SUM_P, SUM_PQ = range(4)
-NOW, LOW, HIGH, TAIL, TAIL_C, SUM_TAIL, NORM_C = range(7)
-N_SCALARS = 7
+NOW, LOW, HIGH, MOVED, TAIL, TAIL_C, TAIL_ANCHOR, SUM_TAIL, NORM_C, PACE, N_USED, SIZE, WEIGHT = range(13)
+N_SCALARS = 13
 N_LINES = 4096
+N_BUCKETS = 4 * N_LINES
 
 _REBASE_BELOW = 1e-6
 
 
 class Thresholded(NamedTuple):
-    """The arrays of the form: Σ over past values of w is the sum above plus `past`."""
+    """The arrays of the form; from the sum above, Σ shares_r·x_r over all rows is still to be subtracted.
+
+    `lines` tells for each bucket of potentials the last line with Q at or below where the bucket begins. The
+    anchor takes the place of c in (weight/2)‖w − anchor‖². `later` has room for the entries of any row.
+    """
 
     v: Floats
     c: Floats
-    h: Floats
+    anchor: Floats
     past: Floats
+    shares: Floats
     table: Floats
+    lines: NDArray[np.uint16]
+    later: NDArray[np.uint32]
     scalars: Floats
 
 
-@kernel
-def worth(v: float, p: float, q: float) -> float:
-    """Return sign(v)·P·max(0, |v| − Q)."""
-    if v > q:
-        return p * (v - q)
-    return p * (v + q) if v < -q else 0.0
+class Line(NamedTuple):
+    """The line of the table that holds now."""
+
+    now: Any
+    p: float
+    q: float
+    sum_p: float
+    sum_pq: float
+    pace: float
 
 
 @kernel
-def gathered(v: float, table: Floats, now: int) -> float:
-    """Return sign(v)·(|v|·ΣP − ΣPQ) up to now, or up to the last step with Q < |v|."""
-    size = abs(v)
-    line = now
-    if size <= table[now, Q]:
-        line = last_below(size, table, now)
-        if line < 0:
-            return 0.0
-    total = size * table[line, SUM_P] - table[line, SUM_PQ]
-    return total if v > 0.0 else -total
-
-
-@kernel
-def last_below(size: float, table: Floats, now: int) -> int:
-    """Return the last line with Q < size, −1 if there is none; Q is nearly linear, so a guess is nearly right."""
-    line = min(now, int(size / table[now, Q] * now))
-    for _ in range(8):
-        if table[line, Q] >= size:
-            line -= 1
-            if line < 0:
-                return -1
-        elif table[line + 1, Q] < size:
-            line += 1
-        else:
-            return line
-    low, high = -1, now
-    while high - low > 1:  # Q[low] < size ≤ Q[high]
-        middle = (low + high) // 2
-        if table[middle, Q] < size:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def along(X: Any, row: int, w: Thresholded) -> float:
-    """Return x·w for one row x, without the intercept."""
-    now = int(w.scalars[NOW])
-    p, q = w.table[now, P], w.table[now, Q]
-    values = p * np.sign(w.v) * np.maximum(np.abs(w.v) - q, 0.0)
-    x = X.values[row] if isinstance(X, Dense) else X.data[X.indptr[row] : X.indptr[row + 1]]
-    columns = slice(None) if isinstance(X, Dense) else X.indices[X.indptr[row] : X.indptr[row + 1]]
-    return float(x @ values[columns])
-
-
-@overload(along, inline="never")
-def _along(X: Any, row: int, w: Thresholded) -> Any:
-    if X.instance_class is CSR:
-
-        def sparse(X: Any, row: int, w: Thresholded) -> float:
-            now = int(w.scalars[NOW])
-            q, v, indices, data = w.table[now, Q], w.v, X.indices, X.data
-            s0 = s1 = 0.0
-            k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
-            while k + np.uint64(1) < stop:
-                s0 += data[k] * shrunk(v[indices[k]], q)
-                s1 += data[k + np.uint64(1)] * shrunk(v[indices[k + np.uint64(1)]], q)
-                k += np.uint64(2)
-            if k < stop:
-                s0 += data[k] * shrunk(v[indices[k]], q)
-            return w.table[now, P] * (s0 + s1)
-
-        return sparse
-
-    def dense(X: Any, row: int, w: Thresholded) -> float:
-        now = int(w.scalars[NOW])
-        q, v, x = w.table[now, Q], w.v, X.values[row]
-        total = 0.0
-        for k in range(np.uint64(x.size)):
-            total += x[k] * shrunk(v[k], q)
-        return w.table[now, P] * total
-
-    return dense
+def line_now(w: Thresholded) -> Line:
+    """Return the line that holds now."""
+    now = np.uint64(w.scalars[NOW])
+    table = w.table
+    return Line(now, table[now, P], table[now, Q], table[now, SUM_P], table[now, SUM_PQ], w.scalars[PACE])
 
 
 @kernel
 def shrunk(v: float, q: float) -> float:
     """Return v less its part in [−q, q]."""
-    inner = min(q, v)
-    return v - (max(-q, inner))
+    return v - max(-q, min(q, v))
 
 
 @kernel
-def touch(w: Thresholded, k: int, step: float, now: int) -> None:
-    """Add `step` to the value of coordinate k, whatever its sign before and after."""
-    v, p, q = w.v[k], w.table[now, P], w.table[now, Q]
-    ahead = worth(v, p, q) + step
-    new = 0.0
-    if ahead > 0.0:
-        new = ahead / p + q
-    elif ahead < 0.0:
-        new = ahead / p - q
-    before = gathered(v, w.table, now) if v != 0.0 else 0.0
-    after = abs(new) * w.table[now, SUM_P] - w.table[now, SUM_PQ] if new != 0.0 else 0.0
-    w.h[k] += (after if new > 0.0 else -after) - before
-    w.v[k] = new
+def gathered(w: Thresholded, v: float, line: Line) -> float:
+    """Return sign(v)·(|v|·ΣP − ΣPQ) up to now, or up to the last step with Q < |v|."""
+    size = abs(v)
+    last = last_below(w, size, line)
+    return math.copysign(size * w.table[last, SUM_P] - w.table[last, SUM_PQ], v)
 
 
-def add_row(X: Any, row: int, factor: float, w: Thresholded) -> None:
-    """Add factor·x to the values."""
-    columns = range(w.v.size) if isinstance(X, Dense) else X.indices[X.indptr[row] : X.indptr[row + 1]]
-    values = X.values[row] if isinstance(X, Dense) else X.data[X.indptr[row] : X.indptr[row + 1]]
-    for k, value in zip(columns, values, strict=True):
-        touch(w, k, factor * value, int(w.scalars[NOW]))
+@kernel
+def last_below(w: Thresholded, size: float, line: Line) -> Any:
+    """Return the last line with Q < size; Q never grows by less than a bucket, so it is one of two."""
+    bucket = np.uint64(min(size * line.pace, N_BUCKETS - 1.0))
+    now = np.uint64(line.now)  # a line that Python hands in has an int64
+    first: Any = min(np.uint64(w.lines[bucket]), now)
+    return min(first + np.uint64(w.table[first + np.uint64(1), Q] < size), now)
 
 
-@overload(add_row, inline="never")
-def _add_row(X: Any, row: int, factor: float, w: Thresholded) -> Any:
-    # A value that keeps its sign moves its potential by step/P and h by that times ΣP: all but a few do.
+def thresholded_product(X: Any, w: Thresholded, row: int) -> float:
+    """Return x·w for one row x, without the intercept."""
+    line, (columns, values) = line_now(w), entries(X, row)
+    v = w.v[columns]
+    return float(line.p * (values @ (v - np.clip(v, -line.q, line.q))))
+
+
+@overload(thresholded_product, inline="never", jit_options=FUSED)
+def _thresholded_product(X: Any, w: Thresholded, row: int) -> Any:
     if X.instance_class is CSR:
 
-        def sparse(X: Any, row: int, factor: float, w: Thresholded) -> None:
-            v, h, indices, data = w.v, w.h, X.indices, X.data
-            now = int(w.scalars[NOW])
-            q, share, sum_p = w.table[now, Q], factor / w.table[now, P], w.table[now, SUM_P]
-            for k in range(np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])):
-                i = indices[k]
-                old = v[i]
-                new = old + share * data[k]
-                if abs(old) > q and abs(new) > q and (new > 0.0) == (old > 0.0):
-                    v[i] = new
-                    h[i] += (new - old) * sum_p
-                else:
-                    touch(w, i, factor * data[k], now)
+        def sparse(X: Any, w: Thresholded, row: int) -> float:
+            line, v, indices, data = line_now(w), w.v, X.indices, X.data
+            q = line.q
+            s0 = s1 = s2 = s3 = 0.0
+            k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
+            while k + np.uint64(3) < stop:
+                s0 += data[k] * shrunk(v[indices[k]], q)
+                s1 += data[k + np.uint64(1)] * shrunk(v[indices[k + np.uint64(1)]], q)
+                s2 += data[k + np.uint64(2)] * shrunk(v[indices[k + np.uint64(2)]], q)
+                s3 += data[k + np.uint64(3)] * shrunk(v[indices[k + np.uint64(3)]], q)
+                k += np.uint64(4)
+            while k < stop:
+                s0 += data[k] * shrunk(v[indices[k]], q)
+                k += np.uint64(1)
+            return line.p * ((s0 + s1) + (s2 + s3))
 
         return sparse
 
-    def dense(X: Any, row: int, factor: float, w: Thresholded) -> None:
-        v, h, x = w.v, w.h, X.values[row]
-        now = int(w.scalars[NOW])
-        q, share, sum_p = w.table[now, Q], factor / w.table[now, P], w.table[now, SUM_P]
-        for i in range(np.uint64(x.size)):
-            old = v[i]
-            new = old + share * x[i]
-            if abs(old) > q and abs(new) > q and (new > 0.0) == (old > 0.0):
-                v[i] = new
-                h[i] += (new - old) * sum_p
-            else:
-                touch(w, i, factor * x[i], now)
+    def dense(X: Any, w: Thresholded, row: int) -> float:
+        line, v, x = line_now(w), w.v, X.values[row]
+        total = 0.0
+        for k in range(np.uint64(x.size)):
+            total += x[k] * shrunk(v[k], line.q)
+        return line.p * total
+
+    return dense
+
+
+def add_thresholded(X: Any, w: Thresholded, row: int, factor: float, following: int = -1) -> None:
+    """Add factor·x to w."""
+    columns, values = entries(X, row)
+    for k, value in zip(np.arange(w.v.size)[columns], values, strict=True):
+        touch(w, k, factor * value, 0.0, line_now(w))
+
+
+@overload(add_thresholded, inline="never", jit_options=FUSED)
+def _add_thresholded(X: Any, w: Thresholded, row: int, factor: float, following: int = -1) -> Any:
+    # A value that keeps its sign moves its potential by factor·x/P, and its sum by that times ΣP: for all entries
+    # that is one number, the row's share. The others are put on a list, touched one by one, and their part of the
+    # share taken back.
+    if X.instance_class is CSR:
+
+        def sparse(X: Any, w: Thresholded, row: int, factor: float, following: int = -1) -> None:
+            v, later, line = w.v, w.later, line_now(w)
+            indices, data = X.indices, X.data
+            q, scale, n = line.q, factor / line.p, np.uint64(0)
+            start = np.uint64(X.indptr[row])
+            for k in range(np.uint64(X.indptr[row + 1]) - start):
+                i = indices[start + k]
+                old = v[i]
+                new = old + scale * data[start + k]
+                same = (min(old, new) > q) | (max(old, new) < -q)
+                v[i] = new if same else old
+                later[n] = k
+                n += np.uint64(not same)
+            share = scale * line.sum_p
+            w.shares[row] += share
+            for j in range(n):
+                place = start + np.uint64(later[j])
+                touch(w, indices[place], factor * data[place], share * data[place], line)
+
+        return sparse
+
+    def dense(X: Any, w: Thresholded, row: int, factor: float, following: int = -1) -> None:
+        v, later, line, x = w.v, w.later, line_now(w), X.values[row]
+        q, scale, n = line.q, factor / line.p, np.uint64(0)
+        for k in range(np.uint64(x.size)):
+            old = v[k]
+            new = old + scale * x[k]
+            same = (min(old, new) > q) | (max(old, new) < -q)
+            v[k] = new if same else old
+            later[n] = k
+            n += np.uint64(not same)
+        share = scale * line.sum_p
+        w.shares[row] += share
+        for j in range(n):
+            place = np.uint64(later[j])
+            touch(w, place, factor * x[place], share * x[place], line)
 
     return dense
 
 
 @kernel
-def rebase(w: Thresholded) -> None:
-    """Write every coordinate out and start the table anew; a pass over all coordinates."""
-    now = int(w.scalars[NOW])
-    p, q = w.table[now, P], w.table[now, Q]
-    for k in range(w.v.size):
-        v = w.v[k]
-        if v != 0.0:
-            w.past[k] += gathered(v, w.table, now)
-            w.v[k] = worth(v, p, q)
-        w.past[k] -= w.h[k]
-        w.h[k] = 0.0
-    w.table[0, P], w.table[0, Q], w.table[0, SUM_P], w.table[0, SUM_PQ] = 1.0, 0.0, 0.0, 0.0
-    w.scalars[NOW] = 0.0
+def touch(w: Thresholded, k: Any, amount: float, shared: float, line: Line) -> None:
+    """Add an amount to coordinate k, whatever its sign before and after; `shared` is in the share of a row."""
+    old = w.v[k]
+    ahead = line.p * shrunk(old, line.q) + amount
+    size = abs(ahead) / line.p + line.q
+    after = math.copysign(size * line.sum_p - line.sum_pq, ahead)
+    w.past[k] -= after - gathered(w, old, line) - shared
+    w.v[k] = math.copysign(size, ahead)
 
 
 @kernel
-def measure(w: Thresholded) -> float:
-    """Return ‖w − c‖ exactly, intercept included, and close the bracket on it; a pass over all coordinates."""
-    s = w.scalars
-    now = int(s[NOW])
-    p, q = w.table[now, P], w.table[now, Q]
-    total = (s[TAIL] - s[TAIL_C]) ** 2
+def add_thresholded_columns(w: Thresholded, columns: Any, packed: Floats, q: Floats, factor: float) -> None:
+    """Add factor·(packed·q) to some coordinates of w."""
+    line = line_now(w)
+    for j in range(columns.size):
+        amount = 0.0
+        for i in range(q.size):
+            amount += packed[j, i] * q[i]
+        touch(w, columns[j], factor * amount, 0.0, line)
+
+
+@kernel
+def needs_rebase(w: Thresholded, step: float, l1: float) -> bool:
+    """Whether the table has no room for a step, or its digits or its buckets no longer suit it."""
+    line = line_now(w)
+    if line.now == 0:
+        return False
+    growth = step * l1 / line.p
+    is_full = line.now + 1 >= N_LINES or (line.q + growth) * line.pace >= N_BUCKETS - 1.0
+    return bool(is_full or line.p < _REBASE_BELOW or (growth * line.pace < 1.0 and l1 > 0.0))
+
+
+@kernel
+def rebase(w: Thresholded) -> None:
+    """Write every coordinate out and start the table anew; a pass over all coordinates."""
+    s, line = w.scalars, line_now(w)
+    s[SIZE] = 0.0
     for k in range(w.v.size):
-        total += (worth(w.v[k], p, q) - w.c[k]) ** 2
-    s[LOW] = s[HIGH] = np.sqrt(total)
-    return s[HIGH]
+        w.past[k] += gathered(w, w.v[k], line)
+        w.v[k] = line.p * shrunk(w.v[k], line.q)
+        s[SIZE] = max(s[SIZE], abs(w.v[k]))
+    w.table[0, P], w.table[0, Q], w.table[0, SUM_P], w.table[0, SUM_PQ] = 1.0, 0.0, 0.0, 0.0
+    w.lines[: int(s[N_USED])] = N_LINES
+    s[NOW], s[N_USED], s[PACE] = 0.0, 0.0, 0.0
 
 
 @kernel
 def pass_time(w: Thresholded, step: float, l1: float, l2: float) -> None:
     """Let every coordinate take the prox of step·(l1‖·‖₁ + (l2/2)‖·‖²), and add the values to their sums."""
-    if w.scalars[NOW] + 2.0 > N_LINES or w.table[int(w.scalars[NOW]), P] < _REBASE_BELOW:
-        rebase(w)
-    now = int(w.scalars[NOW])
-    p, q = w.table[now, P], w.table[now, Q]
-    p_next, q_next = p / (1.0 + step * l2), q + step * l1 / p
-    w.table[now + 1, P], w.table[now + 1, Q] = p_next, q_next
-    w.table[now + 1, SUM_P] = w.table[now, SUM_P] + p_next
-    w.table[now + 1, SUM_PQ] = w.table[now, SUM_PQ] + p_next * q_next
-    w.scalars[NOW] = now + 1.0
-    w.scalars[SUM_TAIL] += w.scalars[TAIL]
+    s, line = w.scalars, line_now(w)
+    growth = step * l1 / line.p
+    if line.now == 0 and growth > 0.0:
+        s[PACE] = min(4.0 / growth, 1e300)  # buckets of a quarter of the first growth
+    p, q = line.p / (1.0 + step * l2), line.q + growth
+    following = w.table[line.now + np.uint64(1)]
+    following[P], following[Q], following[SUM_P], following[SUM_PQ] = p, q, line.sum_p + p, line.sum_pq + p * q
+    while s[N_USED] < q * s[PACE]:
+        w.lines[np.uint64(s[N_USED])] = line.now
+        s[N_USED] += 1.0
+    s[NOW] += 1.0
+    s[SUM_TAIL] += s[TAIL]
+
+
+@kernel
+def measure(w: Thresholded) -> float:
+    """Return ‖w − c‖ exactly, intercept included, and close the bracket on it; a pass over all coordinates."""
+    s, line = w.scalars, line_now(w)
+    total = (s[TAIL] - s[TAIL_C]) ** 2
+    for k in range(w.v.size):
+        total += (line.p * shrunk(w.v[k], line.q) - w.c[k]) ** 2
+    s[LOW] = s[HIGH] = np.sqrt(total)
+    return s[HIGH]
 
 
 @kernel
 def settle_thresholded(
-    w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float, moved: float
+    w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float
 ) -> None:
-    """Finish a step: w is w − step·v; take the prox in the ball around c. `moved` bounds ‖step·v‖."""
+    """Finish a step: w is w − step·v, but for the intercept; take the prox in the ball around c.
+
+    Where the problem is anchored, and where the ball is active, that takes passes over all coordinates.
+    """
     s = w.scalars
-    shrink = step * (l1 * np.sqrt(w.v.size) + l2 * (s[NORM_C] + s[HIGH]))
-    s[LOW], s[HIGH] = max(0.0, s[LOW] - moved - shrink), s[HIGH] + moved + shrink
-    before, s[TAIL] = s[TAIL], tail_ahead
-    if s[HIGH] > radius and reach(w, step, l1, l2, 1.0) > radius:
-        s[TAIL] = before
-        pull(w, step, l1, l2, tail_ahead, radius)
+    if s[WEIGHT] > 0.0:
+        write_out(w, step, l1, l2, tail_ahead, radius)
         return
+    change = s[MOVED] + step * (l1 * np.sqrt(w.v.size) + l2 * (s[NORM_C] + s[HIGH]))
+    s[MOVED] = 0.0
+    s[LOW], s[HIGH] = max(0.0, s[LOW] - change), s[HIGH] + change
     if s[HIGH] > radius:
-        s[LOW] = s[HIGH] = reach(w, step, l1, l2, 1.0)
+        s[LOW] = s[HIGH] = reach(w, step, l1, l2, tail_ahead, 1.0)
+        if s[HIGH] > radius:
+            write_out(w, step, l1, l2, tail_ahead, radius)
+            return
+    s[TAIL] = tail_ahead
     pass_time(w, step, l1, l2)
+
+
+@kernel
+def nearer(w: Thresholded, value: float, anchor: float, step: float) -> float:
+    """Return the value, pulled to the anchor."""
+    pull = step * w.scalars[WEIGHT]
+    return (value + pull * anchor) / (1.0 + pull)
 
 
 @kernel
@@ -258,53 +299,52 @@ def pulled(value: float, c: float, theta: float, step: float, l1: float, l2: flo
 
 
 @kernel
-def reach(w: Thresholded, step: float, l1: float, l2: float, theta: float) -> float:
+def reach(w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, theta: float) -> float:
     """Return how far from c the step ends for a θ; a pass over all coordinates."""
-    s = w.scalars
-    now = int(s[NOW])
-    p, q = w.table[now, P], w.table[now, Q]
-    total = (theta * (s[TAIL] - s[TAIL_C])) ** 2
+    s, line = w.scalars, line_now(w)
+    shorter = step / (1.0 + step * s[WEIGHT])
+    total = (theta * (nearer(w, tail_ahead, s[TAIL_ANCHOR], step) - s[TAIL_C])) ** 2
     for k in range(w.v.size):
-        total += (pulled(worth(w.v[k], p, q), w.c[k], theta, step, l1, l2) - w.c[k]) ** 2
+        value = nearer(w, line.p * shrunk(w.v[k], line.q), w.anchor[k], step)
+        total += (pulled(value, w.c[k], theta, shorter, l1, l2) - w.c[k]) ** 2
     return np.sqrt(total)
 
 
 @kernel
-def pull(w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float) -> None:
-    """Take the step on the sphere: the largest θ whose step ends within the ball, by bisection on full passes."""
+def write_out(w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float) -> None:
+    """Take the step in the ball, coordinate by coordinate: the largest θ that ends within it, by bisection."""
     s = w.scalars
-    s[TAIL] = tail_ahead
     low, high = 0.0, 1.0
-    for _ in range(60):
+    if not reach(w, step, l1, l2, tail_ahead, 1.0) > radius:
+        low = 1.0
+    while high - low > 1e-13 * high:
         middle = 0.5 * (low + high)
-        if reach(w, step, l1, l2, middle) > radius:
+        if reach(w, step, l1, l2, tail_ahead, middle) > radius:
             high = middle
         else:
             low = middle
-        if high - low <= 1e-13 * high:
-            break
     rebase(w)
+    shorter = step / (1.0 + step * s[WEIGHT])
     for k in range(w.v.size):
-        w.v[k] = pulled(w.v[k], w.c[k], low, step, l1, l2)
+        w.v[k] = pulled(nearer(w, w.v[k], w.anchor[k], step), w.c[k], low, shorter, l1, l2)
         w.past[k] += w.v[k]
-    s[TAIL] = s[TAIL_C] + low * (tail_ahead - s[TAIL_C])
-    s[SUM_TAIL] += s[TAIL]
+        s[SIZE] = max(s[SIZE], abs(w.v[k]))
+    s[TAIL] = s[TAIL_C] + low * (nearer(w, tail_ahead, s[TAIL_ANCHOR], step) - s[TAIL_C])
+    s[SUM_TAIL], s[MOVED] = s[SUM_TAIL] + s[TAIL], 0.0
     measure(w)
 
 
 @kernel
 def current_thresholded(w: Thresholded, out: Floats) -> None:
     """Write w into out, without the intercept."""
-    now = int(w.scalars[NOW])
+    line = line_now(w)
     for k in range(w.v.size):
-        out[k] = worth(w.v[k], w.table[now, P], w.table[now, Q])
+        out[k] = line.p * shrunk(w.v[k], line.q)
 
 
 @kernel
 def total_thresholded(w: Thresholded, out: Floats) -> None:
-    """Write the sum of all values into out, without the intercept."""
-    now = int(w.scalars[NOW])
+    """Write the sum of all values into out, without the intercept and the shares of rows."""
+    line = line_now(w)
     for k in range(w.v.size):
-        out[k] = w.past[k] - w.h[k]
-        if w.v[k] != 0.0:
-            out[k] += gathered(w.v[k], w.table, now)
+        out[k] = w.past[k] + gathered(w, w.v[k], line)
