@@ -187,6 +187,21 @@ def test_a_step_that_is_too_large_is_the_plain_engines_and_the_next_ones_are_not
     assert handed[0] < settings.n_steps - 1  # kernels went on after it
 
 
+@pytest.mark.parametrize("regularizer", [stoic.L2(0.1), stoic.L1(0.05)], ids=["l2", "l1"])
+def test_ctrl_c_while_the_state_is_read_for_such_a_step(monkeypatch, regularizer):
+    problem, settings = wild_solver("rosc", regularizer)
+    run, twin = Run(problem, settings), Run(problem, settings)
+
+    def interrupt(X, w, out):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine_forms, "total", interrupt)
+    run.chunk = go(run, 1000)
+    monkeypatch.undo()
+    run.chunk = run.engine.settled(run.solver, run.chunk)
+    assert_interrupted_like_the_plain_engine(run, twin)
+
+
 # --- live and settled ---
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.kernels.forms import add, intercept, is_calm, product
-from stoic.kernels.jit import kernel
+from stoic.kernels.jit import inlined
 from stoic.kernels.losses import Loss, loss_slope, loss_value
 from stoic.kernels.rows import fetch
 
@@ -41,13 +41,13 @@ class Penalty(NamedTuple):
     l2: float
 
 
-@kernel
+@inlined
 def predict(data: Data, w: Any, row: int) -> float:
     """Return the prediction for a row."""
     return product(data.X, w, row) + intercept(w)
 
 
-@kernel
+@inlined
 def mean_losses(data: Data, w: Any, rows: Rows, y: Floats) -> None:
     """Write the mean loss of each group into y."""
     p, m = rows.shape
@@ -58,7 +58,7 @@ def mean_losses(data: Data, w: Any, rows: Rows, y: Floats) -> None:
         y[i] = total / m
 
 
-@kernel
+@inlined
 def slopes_of(data: Data, w: Any, rows: Rows, slopes: Floats) -> None:
     """Write the derivatives of the losses into slopes."""
     p, m = rows.shape
@@ -67,7 +67,7 @@ def slopes_of(data: Data, w: Any, rows: Rows, slopes: Floats) -> None:
             slopes[i, j] = loss_slope(data.loss, predict(data, w, rows[i, j]), data.targets[rows[i, j]])
 
 
-@kernel
+@inlined
 def losses_and_slopes(data: Data, w: Any, rows: Rows, y: Floats, slopes: Floats) -> None:
     """Write the mean loss of each group into y and the derivatives into slopes."""
     p, m = rows.shape
@@ -80,7 +80,7 @@ def losses_and_slopes(data: Data, w: Any, rows: Rows, y: Floats, slopes: Floats)
         y[i] = total / m
 
 
-@kernel
+@inlined
 def weigh(slopes: Floats, q: Floats) -> float:
     """Turn slopes into the weights of the rows in zᵀq, z the mean Jacobian of the batch; return their sum."""
     p, m = slopes.shape
@@ -92,7 +92,7 @@ def weigh(slopes: Floats, q: Floats) -> float:
     return total
 
 
-@kernel
+@inlined
 def can_move(data: Data, w: Any, weights: Floats, step: float) -> bool:
     """Whether w may move by −step·Σ weight·x; if not, it is as it was, and the plain engine finds out."""
     p, m = weights.shape
@@ -103,7 +103,7 @@ def can_move(data: Data, w: Any, weights: Floats, step: float) -> bool:
     return is_calm(w, step * total * data.largest)
 
 
-@kernel
+@inlined
 def move(data: Data, w: Any, rows: Rows, weights: Floats, step: float, following: Rows) -> None:
     """Add −step·Σ weight·x to the vector, but for the intercept; the next batch is fetched into the cache."""
     p, m = rows.shape
@@ -114,7 +114,7 @@ def move(data: Data, w: Any, rows: Rows, weights: Floats, step: float, following
                 add(data.X, w, rows[i, j], -step * weights[i, j], following[i, j])
 
 
-@kernel
+@inlined
 def copy_to(y: Floats, source: Floats) -> None:
     """Copy a vector."""
     for i in range(y.size):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stoic.kernels import scaled, thresholded
 from stoic.kernels.batches import copy_to
-from stoic.kernels.jit import kernel
+from stoic.kernels.jit import inlined, kernel
 from stoic.kernels.rows import CSR, entries
 from stoic.kernels.scaled import Scaled, product_with_center
 from stoic.kernels.thresholded import line_now, shrunk
@@ -29,7 +29,7 @@ class Earlier(NamedTuple):
     scalars: Floats
 
 
-@kernel
+@inlined
 def earlier_at(coordinate: float, last: float) -> float:
     """Return what a coordinate was."""
     return coordinate if np.isnan(last) else last

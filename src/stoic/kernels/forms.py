@@ -7,7 +7,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from stoic.kernels import scaled, thresholded
-from stoic.kernels.jit import kernel
+from stoic.kernels.jit import inlined, kernel
 from stoic.kernels.rows import dot, push
 from stoic.kernels.scaled import (
     Scaled,
@@ -38,6 +38,7 @@ from stoic.kernels.thresholded import (
 
 Floats = NDArray[np.float64]
 
+INLINED: Any = {"forceinline": True}
 TOO_LARGE = 1e140  # for a coordinate: beyond, squares may overflow, and the plain engine takes the step
 
 
@@ -46,7 +47,7 @@ def product(X: Any, w: Any, row: int) -> float:
     return scaled_product(X, w, row) if isinstance(w, Scaled) else thresholded_product(X, w, row)
 
 
-@overload(product, strict=False)
+@overload(product, strict=False, jit_options=INLINED)
 def _product(X: Any, w: Any, row: int) -> Any:
     if w.instance_class is Scaled:
         return lambda X, w, row: scaled_product(X, w, row)
@@ -58,7 +59,7 @@ def add(X: Any, w: Any, row: int, factor: float, following: int = -1) -> None:
     (add_scaled if isinstance(w, Scaled) else add_thresholded)(X, w, row, factor, following)
 
 
-@overload(add, strict=False)
+@overload(add, strict=False, jit_options=INLINED)
 def _add(X: Any, w: Any, row: int, factor: float, following: int = -1) -> Any:
     if w.instance_class is Scaled:
         return lambda X, w, row, factor, following=-1: add_scaled(X, w, row, factor, following)
@@ -75,7 +76,7 @@ def add_columns(w: Any, columns: Any, packed: Floats, q: Floats, factor: float) 
         add_scaled_columns(w, columns, packed, q, factor)
 
 
-@overload(add_columns, strict=False)
+@overload(add_columns, strict=False, jit_options=INLINED)
 def _add_columns(w: Any, columns: Any, packed: Floats, q: Floats, factor: float) -> Any:
     if w.instance_class is Scaled:
 
@@ -97,7 +98,7 @@ def product_with_reference(X: Any, w: Any, Z: Floats, row: int, group: int, alon
     return float(kept_product(X, Z, row, group, along))
 
 
-@overload(product_with_reference, strict=False)
+@overload(product_with_reference, strict=False, jit_options=INLINED)
 def _product_with_reference(X: Any, w: Any, Z: Floats, row: int, group: int, along: Floats) -> Any:
     if w.instance_class is Scaled:
 
@@ -111,7 +112,7 @@ def _product_with_reference(X: Any, w: Any, Z: Floats, row: int, group: int, alo
     return lambda X, w, Z, row, group, along: kept_product(X, Z, row, group, along)
 
 
-@kernel
+@inlined
 def kept_product(X: Any, Z: Floats, row: int, group: int, along: Floats) -> float:
     """Return x·z for a row and one column z of Z, computed on first use."""
     if np.isnan(along[row]):
@@ -124,7 +125,7 @@ def intercept(w: Any) -> float:
     return float(w.scalars[scaled.TAIL if isinstance(w, Scaled) else thresholded.TAIL])
 
 
-@overload(intercept, strict=False)
+@overload(intercept, strict=False, jit_options=INLINED)
 def _intercept(w: Any) -> Any:
     place = scaled.TAIL if w.instance_class is Scaled else thresholded.TAIL
     return lambda w: w.scalars[place]
@@ -139,7 +140,7 @@ def is_calm(w: Any, amount: float) -> bool:
     return bool(s[thresholded.SIZE] < TOO_LARGE)
 
 
-@overload(is_calm, strict=False)
+@overload(is_calm, strict=False, jit_options=INLINED)
 def _is_calm(w: Any, amount: float) -> Any:
     if w.instance_class is Scaled:
         a, uu, limit = scaled.A, scaled.UU, TOO_LARGE
@@ -157,7 +158,7 @@ def needs_refresh(w: Any, step: float, l1: float) -> bool:
     return needs_flush(w) if isinstance(w, Scaled) else needs_rebase(w, step, l1)
 
 
-@overload(needs_refresh, strict=False)
+@overload(needs_refresh, strict=False, jit_options=INLINED)
 def _needs_refresh(w: Any, step: float, l1: float) -> Any:
     if w.instance_class is Scaled:
         return lambda w, step, l1: needs_flush(w)
@@ -169,7 +170,7 @@ def refresh(w: Any) -> None:
     (flush if isinstance(w, Scaled) else rebase)(w)
 
 
-@overload(refresh, strict=False)
+@overload(refresh, strict=False, jit_options=INLINED)
 def _refresh(w: Any) -> Any:
     if w.instance_class is Scaled:
         return lambda w: flush(w)
@@ -184,7 +185,7 @@ def settle(w: Any, step: float, l1: float, l2: float, tail_ahead: float, radius:
         settle_thresholded(w, step, l1, l2, tail_ahead if has_tail else 0.0, radius)
 
 
-@overload(settle, strict=False)
+@overload(settle, strict=False, jit_options=INLINED)
 def _settle(w: Any, step: float, l1: float, l2: float, tail_ahead: float, radius: float, has_tail: bool) -> Any:
     if w.instance_class is Scaled:
 
@@ -210,7 +211,7 @@ def exceeds(w: Any, far: float, growth: float, slack: float) -> bool:
     return bool(exceeds_bracket(w, far, growth, slack))
 
 
-@overload(exceeds, strict=False)
+@overload(exceeds, strict=False, jit_options=INLINED)
 def _exceeds(w: Any, far: float, growth: float, slack: float) -> Any:
     if w.instance_class is Scaled:
 
@@ -221,7 +222,7 @@ def _exceeds(w: Any, far: float, growth: float, slack: float) -> Any:
     return lambda w, far, growth, slack: exceeds_bracket(w, far, growth, slack)
 
 
-@kernel
+@inlined
 def exceeds_bracket(w: Thresholded, far: float, growth: float, slack: float) -> bool:
     """Return what `exceeds` does; only where the bracket cannot tell, the distance is measured."""
     s = w.scalars
@@ -240,7 +241,7 @@ def note_move(w: Any, length: float) -> None:
         w.scalars[thresholded.MOVED] += length
 
 
-@overload(note_move, strict=False)
+@overload(note_move, strict=False, jit_options=INLINED)
 def _note_move(w: Any, length: float) -> Any:
     if w.instance_class is Scaled:
         return lambda w, length: None

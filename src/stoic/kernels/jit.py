@@ -72,6 +72,11 @@ def kernel(function: Function) -> Function:
     return _cached(function, _nrt=False)
 
 
+def inlined(function: Function) -> Function:
+    """Compile a function into each kernel that calls it: a call with many arrays costs as much as a short row."""
+    return _cached(function, _nrt=False, forceinline=True)
+
+
 def allocating_kernel(function: Function) -> Function:
     """Compile a function that makes arrays of its own; references to arrays are counted, at each call."""
     return _cached(function)

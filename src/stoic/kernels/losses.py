@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.kernels.jit import kernel
+from stoic.kernels.jit import inlined
 
 SQUARED, HUBER, ABSOLUTE, QUANTILE, LOGISTIC = range(5)
 
@@ -17,7 +17,7 @@ class Loss(NamedTuple):
     level: float
 
 
-@kernel
+@inlined
 def loss_value(loss: Loss, prediction: float, target: float) -> float:
     """Return ℓ(prediction, target)."""
     if loss.kind == LOGISTIC:
@@ -37,7 +37,7 @@ def loss_value(loss: Loss, prediction: float, target: float) -> float:
     return near * ((distance - 0.5 * near) / loss.scale)
 
 
-@kernel
+@inlined
 def loss_slope(loss: Loss, prediction: float, target: float) -> float:
     """Return the derivative of ℓ by the prediction."""
     if loss.kind == LOGISTIC:

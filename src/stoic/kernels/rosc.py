@@ -17,7 +17,7 @@ from stoic.kernels.forms import (
     refresh,
     settle,
 )
-from stoic.kernels.jit import kernel
+from stoic.kernels.jit import inlined, kernel
 from stoic.kernels.outers import Outer, outer_gradient
 from stoic.kernels.rows import clear, fetch, push, squared_norm
 
@@ -104,7 +104,7 @@ def rosc_steps(
         counts[2] += z_strays
 
 
-@kernel
+@inlined
 def begin_move(w: Any, most: float, radius: float) -> None:
     """Take note of a step; before one that the ball undoes, the sum so far is put away from its rounding."""
     if most > FAR * radius:
@@ -112,7 +112,7 @@ def begin_move(w: Any, most: float, radius: float) -> None:
     note_move(w, most)
 
 
-@kernel
+@inlined
 def away(y: Floats, reference: Floats) -> float:
     """Return ‖y − reference‖."""
     total = 0.0
@@ -121,7 +121,7 @@ def away(y: Floats, reference: Floats) -> float:
     return np.sqrt(total)
 
 
-@kernel
+@inlined
 def size_of(y: Floats) -> float:
     """Return ‖y‖."""
     total = 0.0
@@ -130,7 +130,7 @@ def size_of(y: Floats) -> float:
     return np.sqrt(total)
 
 
-@kernel
+@inlined
 def length(numbers: RowNumbers, rows: Rows, weights: Floats) -> float:
     """Return a bound on ‖Σ weight·x‖."""
     p, m = rows.shape
@@ -141,7 +141,7 @@ def length(numbers: RowNumbers, rows: Rows, weights: Floats) -> float:
     return total
 
 
-@kernel
+@inlined
 def fetch_norms(numbers: RowNumbers, rows: Rows) -> None:
     """Fetch the norms of some rows into the cache."""
     p, m = rows.shape
@@ -160,7 +160,7 @@ def move_to_reference(reference: Reference, w: Any, q: Floats, step: float) -> f
     return tail
 
 
-@kernel
+@inlined
 def strays(data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats) -> bool:
     """Whether ‖z − z̃₀‖_F > L_g‖w − w₀‖ + slack, by ‖z − z̃₀‖ ≤ ‖z‖ + ‖z̃₀‖ if that can tell, else exactly."""
     p, m = rows.shape
@@ -186,7 +186,7 @@ def strays(data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: 
     return exceeds(w, np.sqrt(max(0.0, exact + rest)), growth, slack)
 
 
-@kernel
+@inlined
 def norm_of(data: Data, numbers: RowNumbers, row: int) -> float:
     """Return the norm of a row, 1 for the intercept included, computed on first use."""
     if np.isnan(numbers.norm[row]):
@@ -195,7 +195,7 @@ def norm_of(data: Data, numbers: RowNumbers, row: int) -> float:
     return numbers.norm[row]
 
 
-@kernel
+@inlined
 def inner_product(
     data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats
 ) -> float:

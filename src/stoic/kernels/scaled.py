@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.kernels.jit import kernel
+from stoic.kernels.jit import inlined, kernel
 from stoic.kernels.rows import dot, fetch, products, push
 
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ class Scaled(NamedTuple):
     held: Held
 
 
-@kernel
+@inlined
 def scaled_product(X: Any, w: Scaled, row: int) -> float:
     """Return x·w for one row x, without the intercept."""
     s = w.scalars
@@ -64,7 +64,7 @@ def scaled_product(X: Any, w: Scaled, row: int) -> float:
     return product + s[B] * product_with_center(X, w, row) if s[B] != 0.0 else product
 
 
-@kernel
+@inlined
 def product_with_center(X: Any, w: Scaled, row: int) -> float:
     """Return x·c, computed on first use."""
     if w.scalars[CC] == 0.0:
@@ -74,14 +74,14 @@ def product_with_center(X: Any, w: Scaled, row: int) -> float:
     return w.along_c[row]
 
 
-@kernel
+@inlined
 def know_held(X: Any, w: Scaled, row: int) -> None:
     """Compute xᵀZ on first use."""
     if np.isnan(w.held.along_rows[row, 0]):
         products(X, row, w.held.Z, w.held.along_rows[row])
 
 
-@kernel
+@inlined
 def product_with_held(X: Any, w: Scaled, row: int) -> float:
     """Return x·Zβ."""
     know_held(X, w, row)
@@ -120,7 +120,7 @@ def begin_to_hold(w: Scaled) -> None:
                 held.gram[i, j] += held.Z[k, i] * held.Z[k, j]
 
 
-@kernel
+@inlined
 def held_at(w: Scaled, k: int, coefficients: Floats) -> float:
     """Return coordinate k of Z·coefficients."""
     total = 0.0
@@ -130,7 +130,7 @@ def held_at(w: Scaled, k: int, coefficients: Floats) -> float:
     return total
 
 
-@kernel
+@inlined
 def add_scaled(X: Any, w: Scaled, row: int, factor: float, following: int = -1) -> None:
     """Add factor·x to w."""
     s = w.scalars
@@ -164,7 +164,7 @@ def add_scaled_columns(w: Scaled, columns: Any, packed: Floats, q: Floats, facto
     s[UU], s[UC] = uu, uc
 
 
-@kernel
+@inlined
 def needs_flush(w: Scaled) -> bool:
     """Whether a is so small that u and the average lose their digits."""
     return bool(w.scalars[A] < _FLUSH_BELOW)
@@ -203,7 +203,7 @@ def sum_up(w: Scaled) -> None:
     s[PEAK] = s[UU]
 
 
-@kernel
+@inlined
 def squared_distance(w: Scaled) -> float:
     """Return ‖w − c‖², intercept included."""
     s = w.scalars
@@ -212,7 +212,7 @@ def squared_distance(w: Scaled) -> float:
     return max(0.0, a * a * s[UU] + 2.0 * a * b * s[UC] + b * b * s[CC]) + tail * tail
 
 
-@kernel
+@inlined
 def settle_scaled(w: Scaled, step: float, l2: float, tail_ahead: float, radius: float, has_tail: bool) -> float:
     """Finish a step: w is w − step·v but for the intercept; take the prox of (l2/2)‖·‖² in the ball around c.
 

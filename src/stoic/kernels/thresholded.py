@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from stoic.kernels.jit import kernel
+from stoic.kernels.jit import inlined, kernel
 from stoic.kernels.rows import CSR, FUSED, entries
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ class Line(NamedTuple):
     pace: float
 
 
-@kernel
+@inlined
 def line_now(w: Thresholded) -> Line:
     """Return the line that holds now."""
     now = np.uint64(w.scalars[NOW])
@@ -69,13 +69,13 @@ def line_now(w: Thresholded) -> Line:
     return Line(now, table[now, P], table[now, Q], table[now, SUM_P], table[now, SUM_PQ], w.scalars[PACE])
 
 
-@kernel
+@inlined
 def shrunk(v: float, q: float) -> float:
     """Return v less its part in [−q, q]."""
     return v - max(-q, min(q, v))
 
 
-@kernel
+@inlined
 def gathered(w: Thresholded, v: float, line: Line) -> float:
     """Return sign(v)·(|v|·ΣP − ΣPQ) up to now, or up to the last step with Q < |v|."""
     size = abs(v)
@@ -83,7 +83,7 @@ def gathered(w: Thresholded, v: float, line: Line) -> float:
     return math.copysign(size * w.table[last, SUM_P] - w.table[last, SUM_PQ], v)
 
 
-@kernel
+@inlined
 def last_below(w: Thresholded, size: float, line: Line) -> Any:
     """Return the last line with Q < size; Q never grows by less than a bucket, so it is one of two."""
     bucket = np.uint64(min(size * line.pace, N_BUCKETS - 1.0))
@@ -185,7 +185,7 @@ def _add_thresholded(X: Any, w: Thresholded, row: int, factor: float, following:
     return dense
 
 
-@kernel
+@inlined
 def touch(w: Thresholded, k: Any, amount: float, shared: float, line: Line) -> None:
     """Add an amount to coordinate k, whatever its sign before and after; `shared` is in the share of a row."""
     old = w.v[k]
@@ -207,7 +207,7 @@ def add_thresholded_columns(w: Thresholded, columns: Any, packed: Floats, q: Flo
         touch(w, columns[j], factor * amount, 0.0, line)
 
 
-@kernel
+@inlined
 def needs_rebase(w: Thresholded, step: float, l1: float) -> bool:
     """Whether the table has no room for a step, or its digits or its buckets no longer suit it."""
     line = line_now(w)
@@ -232,7 +232,7 @@ def rebase(w: Thresholded) -> None:
     s[NOW], s[N_USED], s[PACE] = 0.0, 0.0, 0.0
 
 
-@kernel
+@inlined
 def pass_time(w: Thresholded, step: float, l1: float, l2: float) -> None:
     """Let every coordinate take the prox of step·(l1‖·‖₁ + (l2/2)‖·‖²), and add the values to their sums."""
     s, line = w.scalars, line_now(w)
