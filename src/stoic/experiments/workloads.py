@@ -31,7 +31,7 @@ LOOSE = Levels(C_g=1.0, L_g=1.0, slack_y=1e3, slack_z=1e3)  # finite: both tests
 SHORT_STEP = 1e-6
 _STEP_SIZE, _RADIUS, _TEMPERATURE = 0.02, 100.0, 10.0
 _REFERENCE_MEAN, _BLOCK = SmallestBall(0.05), 20  # blocks of 20 rows: a reference as a million rows would give
-_RECORDS = 4
+_RECORDS = 2
 _BISECTIONS = 12
 
 
@@ -106,7 +106,7 @@ class Workload:
     def by_width(self) -> Iterator[Table]:
         """Yield data sets with more and more columns, the non-zeros per row fixed."""
         for d in self.widths:
-            yield self._grown(self.row_lengths[1], d)
+            yield self._grown(self.row_lengths[0], d)
 
     def _grown(self, length: float, d: int) -> Table:
         n = math.ceil(self.growth_entries / length)
@@ -117,10 +117,10 @@ class Workload:
 SMALL = Workload(0.01, 40_000, 10, (500, 20), (10.0, 20.0, 40.0), (500, 1_000, 2_000), 4_000, (2, 4, 8), 4_000)
 FULL = Workload(
     data_size=1.0,
-    entries=200_000_000,
+    entries=300_000_000,
     plain_steps=60,
     dense_shape=(100_000, 100),
-    row_lengths=(150.0, 300.0, 600.0, 1_200.0, 2_400.0),
+    row_lengths=(310.0, 620.0, 1_240.0, 2_480.0, 4_960.0),  # the middle one is E2006's
     widths=(10_000, 31_623, 100_000, 316_228, 1_000_000),
     growth_entries=6_000_000,
     group_counts=(2, 4, 8, 16, 32),

@@ -35,7 +35,10 @@ class Dense(NamedTuple):
 
 
 def fetch(array: NDArray[Any], place: Any) -> None:
-    """Ask the processor to have a place of an array in its cache soon; it need not be within the array."""
+    """Ask the processor to have a place of an array in its second cache soon; it need not be within the array.
+
+    The first cache has so few lines under way at a time that to fetch into it is slower.
+    """
 
 
 @overload(fetch, strict=False)
@@ -51,7 +54,7 @@ def _prefetch(_context: Any, array: Any, place: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
         function = _cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(function, [address, word(0), word(3), word(1)])  # to read, into all caches, data
+        builder.call(function, [address, word(0), word(2), word(1)])  # to read, into the second cache, data
         return context.get_dummy_value()
 
     return types.void(array, place), generate
@@ -225,11 +228,12 @@ def _push(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> An
             indices, data = X.indices, X.data
             gain0 = gain1 = 0.0
             k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
-            ahead = np.uint64(X.indptr[following if following >= 0 else row])
+            ahead = np.uint64(X.indptr[max(0, following)])
+            end = np.uint64(X.indptr[following + 1])
             while k + np.uint64(7) < stop:
                 fetch(data, ahead)
                 fetch(indices, ahead)
-                ahead += np.uint64(8)
+                ahead = min(ahead + np.uint64(8), end)
                 for _ in range(4):
                     x, i = data[k], indices[k]
                     old = u[i]
@@ -246,6 +250,10 @@ def _push(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> An
                 u[i] = old + factor * x
                 gain0 += x * (old + (old + factor * x))
                 k += np.uint64(1)
+            while ahead < end:
+                fetch(data, ahead)
+                fetch(indices, ahead)
+                ahead += np.uint64(8)
             return factor * (gain0 + gain1)
 
         return sparse
