@@ -24,7 +24,7 @@ from stoic.solvers.base import UNBOUNDED
 
 _log = logging.getLogger("stoic")
 
-_LARGEST_PILOT = 300
+_LARGEST_PILOT = 200
 _QUIET_EVALUATIONS = 3
 
 

@@ -142,7 +142,7 @@ def pilot_cost(size: int) -> int:
 def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta: float = 0.05) -> Pilot:
     """Draw `size` samples and learn the problem's scales from them.
 
-    The samples are cut into five parts, and each is minimized for a few dozen proximal gradient steps. Of the
+    The samples are cut into five parts, and each is minimized by at most 40 proximal gradient steps. Of the
     five optima the one in the middle (the center of the smallest ball with half of them) gives the distance
     and the gap to cover, and a second point at which to measure curvature and noise: a wild sample spoils one
     part, not the pilot.
@@ -158,18 +158,16 @@ def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta:
 def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Generator, delta: float) -> Pilot:
     problem = parts[0].problem
     probe = 1e-3 * (1.0 + length(w0))
-    curvatures, optima = [], []
+    L, optima = curvature(parts[0], w0, probe, rng, n_steps=3), []
     for part in parts:
-        curvatures.append(curvature(part, w0, probe, rng))
-        optima.append(descend(part, w0, curvatures[-1]))
+        optima.append(descend(part, w0, L))
         part.forget()
     middle = smallest_ball_index(np.array([[length(one - other) for one in optima] for other in optima]))
     sample, w1 = parts[middle], optima[middle]
     del optima
     distance = length(w1 - w0)
     probe = 1e-3 * distance or probe
-    ways = (0.5 * (w0 + w1), w1)
-    L = max(curvatures[middle], *(curvature(sample, point, probe, rng) for point in ways))
+    L = max(curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
     L = L if 0.0 < L < math.inf else 1.0
     growth = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))
     spread = single_samples(sample, singles, w0, w1)

@@ -20,6 +20,7 @@ _JACOBIAN_ENTRIES = 20_000_000
 _DENSE_ENTRIES = 1 << 20  # numbers of block Jacobians, 8 MB, beyond which those of sparse rows are not formed
 
 _PIECE = 1 << 13
+_SMALL_GAIN = 1e-4  # of the way down so far: 40 such steps would not change the optimum's size
 
 
 def product(x: Vector, y: Vector) -> float:
@@ -187,8 +188,9 @@ def draw_sample(problem: Problem, size: int, rng: Generator) -> Sample:
 
 
 def descend(sample: Sample, w: Vector, L: float, n_steps: int = 40) -> Vector:
-    """Run proximal gradient with backtracking on the fixed sample."""
+    """Run proximal gradient with backtracking on the fixed sample, until a step gains little."""
     L = L if 0.0 < L < math.inf else 1.0
+    first = last = sample.objective(w)
     for _ in range(n_steps):
         value, gradient = sample.smooth(w), sample.gradient(w)
         for _ in range(60):
@@ -203,10 +205,10 @@ def descend(sample: Sample, w: Vector, L: float, n_steps: int = 40) -> Vector:
             L *= 2.0
         else:
             return w
-        size = length(trial)
-        if not math.isfinite(size) or math.sqrt(squared) <= 1e-9 * size:
+        reached = sample.objective(trial)
+        if not last - reached > _SMALL_GAIN * (first - reached):
             return w
-        w, L = trial, 0.7 * L
+        w, L, last = trial, 0.7 * L, reached
     return w
 
 

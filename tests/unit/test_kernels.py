@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from checks import generated, vectors
 from engines import wrapped
 from engines.vectors import STORAGE, as_csr, matrix_of, read_only
 from stoic.engines.translation import translate
-from stoic.kernels import losses, outers, rows
+from stoic.kernels import blocks, losses, outers, rows
 
 ROOT = Path(__file__).parents[2]
 HUGE = (0.0, -0.0, 1.0, -1.0, 1e-320, 1e-160, 1e8, -1e8, 1e160, -1e160, 1e308, -1e308, math.inf, -math.inf)
@@ -330,6 +331,61 @@ def test_sift_makes_a_heap_of_two():
     assert heap.tolist() == [1.0, 2.0, 4.0, 9.0, 3.0]
     outers.sift(heap, 4, 5)
     assert heap.tolist() == [1.0, 2.0, 4.0, 9.0, 3.0]
+
+
+# --- block means of sparse rows; the whole is in test_sparse_blocks.py ---
+
+
+def block_matrix(k, seed=0):
+    """Return rows with full and empty columns, their weights, their blocks, and the block sums."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((4 * k, 30)) * (rng.random((4 * k, 30)) < np.linspace(0.0, 1.0, 30))
+    weights, block = rng.standard_normal(4 * k), np.repeat(np.arange(k), 4)
+    return X, weights, block, np.add.reduceat(weights[:, None] * X, 4 * np.arange(k), axis=0)
+
+
+def empty_tile(n_columns, k):
+    values, is_used = np.zeros((n_columns, k)), np.zeros(n_columns, dtype=bool)
+    return blocks.Tile(values, is_used, np.zeros(k, dtype=np.uint64), np.zeros((4, k)))
+
+
+@pytest.mark.parametrize("k", [1, 3, 24, 25, 60])
+@pytest.mark.parametrize("width", [1, 7, 30])
+def test_products_of_block_sums_come_from_tiles_that_are_left_empty(k, width):
+    X, weights, block, sums = block_matrix(k)
+    data, every = rows.csr_rows(scipy.sparse.csr_array(X)), np.arange(len(X))
+    places, tile, gram = data.indptr[:-1].astype(np.int64), empty_tile(width, k), np.zeros((k, k))
+    for first in range(0, 30, width):
+        blocks.fill_tile(data, every, weights, block, places, first, True, tile)
+        held = sums[:, first : first + width].T
+        np.testing.assert_allclose(tile.values[: len(held)], held, rtol=1e-12, atol=1e-14)
+        blocks.add_products(tile, gram)
+        assert not any(part.any() for part in (tile.values, tile.is_used, tile.many))
+    np.testing.assert_allclose(gram, np.tril(sums @ sums.T), rtol=1e-12, atol=1e-12)
+    assert (places == data.indptr[1:]).all()
+
+
+def test_pairs_and_four_columns_are_multiplied_into_the_lower_half():
+    rng = np.random.default_rng(0)
+    column, owners = rng.standard_normal(6), np.array([0, 2, 5], dtype=np.uint64)
+    few, gram = np.zeros(6), np.zeros((6, 6))
+    few[owners] = column[owners]
+    blocks.multiply_pairs(column, owners, gram)
+    np.testing.assert_allclose(gram, np.tril(np.outer(few, few)), rtol=1e-15)
+    four = rng.standard_normal((4, 6))
+    blocks.add_four(*four, gram)
+    np.testing.assert_allclose(gram, np.tril(np.outer(few, few) + four.T @ four), rtol=1e-13, atol=1e-15)
+
+
+def test_predictions_and_distances_of_blocks_of_rows():
+    X, weights, _, sums = block_matrix(5)
+    data, every, out = rows.csr_rows(scipy.sparse.csr_array(X)), np.arange(len(X)), np.empty(20)
+    w = read_only(np.random.default_rng(1).standard_normal(30))
+    blocks.predict_rows(data, every, w, out)
+    np.testing.assert_allclose(out, X @ w, rtol=1e-12, atol=1e-13)
+    squared = np.ones(5)
+    blocks.add_squared_distances(data, every, weights, 4 * np.arange(6), w, np.empty(30), squared)
+    np.testing.assert_allclose(squared, 1.0 + np.square(sums - w).sum(axis=1), rtol=1e-12)
 
 
 # --- no kernel without a test ---

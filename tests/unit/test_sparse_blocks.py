@@ -163,3 +163,29 @@ def test_the_data_are_left_alone():
 def test_a_mean_is_in_the_order_that_engines_take_without_a_copy():
     means = setting(intercept=True)[3]
     assert means.mean(0, 10)[:, :-1].T.flags.c_contiguous
+
+
+@pytest.mark.parametrize("make", KINDS)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_predictions_are_those_of_the_inner_part(make, intercept):
+    inner, batch, _, _ = setting(make, intercept=intercept)
+    w = np.random.default_rng(1).standard_normal(2 * inner.shape[1])[::2]  # not contiguous
+    ours = sparse_blocks.predictions(inner, w, batch.rows)
+    np.testing.assert_allclose(ours, inner.predict(w, batch), rtol=1e-12, atol=1e-13)
+
+
+def test_results_have_the_same_bits_for_any_number_of_threads(monkeypatch):
+    inner, batch, _, means = setting()
+    z, bounds, w = jacobians(inner, batch, 3)[1], block_bounds(SIZE, 40), np.ones(D)
+
+    def results():
+        yield means.distances(bounds)
+        yield means.distances_to(z, bounds)
+        yield sparse_blocks.predictions(inner, w, batch.rows)
+
+    monkeypatch.setattr(sparse_blocks, "_MOST_THREADS", 1)
+    expected = list(results())
+    for threads in (2, 3):
+        monkeypatch.setattr(sparse_blocks, "_threads", lambda n, threads=threads: min(n, threads))
+        for ours, theirs in zip(results(), expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)

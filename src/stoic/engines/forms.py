@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from stoic.engines.translation import Translated, read_only
+from stoic.engines.translation import Translated
 from stoic.kernels import scaled, thresholded
 from stoic.kernels.forms import current, intercept, total
-from stoic.kernels.rows import CSR
+from stoic.kernels.rows import CSR, read_only
 from stoic.kernels.scaled import Held, Scaled
 from stoic.kernels.thresholded import N_BUCKETS, N_LINES, Thresholded, measure
 from stoic.protocols import Array, Vector

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from stoic.engines.translation import Translated, read_only
+from stoic.engines.translation import Translated
 from stoic.inners.blocks import block_bounds
 from stoic.kernels.batches import Data, Penalty, Scratch
 from stoic.kernels.coordinatewise import Middle, coordinatewise_mscg_steps
 from stoic.kernels.outers import Outer
 from stoic.kernels.robust import GEOMETRIC_MEDIAN, SMALLEST_BALL, Blocks, robust_mscg_steps
 from stoic.kernels.robust import Ints as Rows
+from stoic.kernels.rows import read_only
 from stoic.means import GeometricMedianOfMeans, MedianOfMeans, SmallestBall, TrimmedMean
 from stoic.solvers.mscg import MSCG
 

@@ -9,10 +9,11 @@ from stoic.engines.forms import Form
 from stoic.engines.robust_mscg import ROBUST_KINDS, RobustSteps
 from stoic.engines.running import FormRunner, Rows, Runner
 from stoic.engines.tracking_runners import CorrectedRunner, TwoScaleRunner
-from stoic.engines.translation import Translated, read_only
+from stoic.engines.translation import Translated
 from stoic.kernels.civr import Pull, civr_steps
 from stoic.kernels.mscg import clipped_sgd_steps, mscg_steps
 from stoic.kernels.rosc import Reference, RowNumbers, Settings, rosc_steps
+from stoic.kernels.rows import read_only
 from stoic.means import Mean
 from stoic.protocols import Array
 from stoic.solvers.alexr import ALEXR

@@ -9,7 +9,7 @@ from scipy import sparse
 from stoic.inners.blocks import block_bounds
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.metered import Metered
-from stoic.inners.sparse_blocks import SparseBlocks
+from stoic.inners.sparse_blocks import SparseBlocks, predictions
 from stoic.means import SmallestBall
 from stoic.probes import median_distance
 from stoic.problem import Problem
@@ -26,7 +26,7 @@ def sparse_init(solver: AnySolver, problem: Problem, inner: GroupLoss, w0: Vecto
     meter, b = cast("Metered", problem.inner), solver.reference_size
     batch = meter.draw(b, rng).batch  # Alg. 5, l. 1
     meter.charge(0, meter.cost(b))
-    prediction = inner.predict(w0, batch)
+    prediction = predictions(inner, w0, batch.rows)
     blocks = solver.reference_mean.n_blocks(b)
     y = solver.reference_mean.combine(inner.value_at(prediction, batch, blocks))  # Alg. 5, l. 2
     means = SparseBlocks(inner, batch.rows, inner.slopes_at(prediction, batch))

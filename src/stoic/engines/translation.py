@@ -11,14 +11,12 @@ from stoic.kernels.losses import ABSOLUTE, HUBER, LOGISTIC, QUANTILE, SQUARED
 from stoic.kernels.losses import Loss as LossCode
 from stoic.kernels.outers import LINEAR, LOGSUMEXP, SMOOTH_CVAR
 from stoic.kernels.outers import Outer as OuterCode
-from stoic.kernels.rows import CSR, Dense
+from stoic.kernels.rows import CSR, Dense, csr_rows, read_only
 from stoic.losses import Absolute, Huber, Logistic, Loss, Quantile, Squared
 from stoic.outers import Linear, LogSumExp, SmoothCVaR
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Array, Outer, Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, LeavingLast, Zero
-
-_UNSIGNED = {4: np.uint32, 8: np.uint64}
 
 
 class Anchor(NamedTuple):
@@ -83,13 +81,6 @@ def translate(problem: Problem, inner: GroupLoss, *, renumber: bool = False) -> 
     return Translated(inner, data, _outer(problem.outer, inner.n_groups), penalty, unknown, order)
 
 
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that cannot be written to: kernels then compile once, whatever they are given."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def _bare(regularizer: Regularizer) -> Regularizer:
     return regularizer.regularizer if isinstance(regularizer, LeavingLast) else regularizer
 
@@ -104,12 +95,12 @@ def _by_frequency(inner: GroupLoss) -> NDArray[Any]:
 def _rows(X: Any, order: NDArray[Any] | None) -> CSR | Dense:
     if isinstance(X, np.ndarray):
         return Dense(read_only(X))
-    indices = X.indices.view(_UNSIGNED[X.indices.dtype.itemsize])
-    if order is not None:
-        numbers = np.empty(order.size, dtype=indices.dtype)
-        numbers[order] = np.arange(order.size)
-        indices = numbers.take(indices)
-    return CSR(read_only(X.indptr), read_only(indices), read_only(X.data), bool(X.has_canonical_format))
+    rows = csr_rows(X)
+    if order is None:
+        return rows
+    numbers = np.empty(order.size, dtype=rows.indices.dtype)
+    numbers[order] = np.arange(order.size)
+    return rows._replace(indices=read_only(numbers.take(rows.indices)))
 
 
 def _largest(X: Any) -> float:

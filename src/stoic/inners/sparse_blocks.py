@@ -1,31 +1,29 @@
 """Block means of slope·x over rows of a CSR matrix, known by their distances: only a wanted one is formed."""
 
-from typing import Any, NamedTuple
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stoic.inners.blocks import IntArray
 from stoic.inners.designs import RowBatch
 from stoic.inners.group_loss import GroupLoss
-from stoic.kernels.jit import kernel
+from stoic.kernels.blocks import Tile, add_products, add_squared_distances, fill_tile, predict_rows
+from stoic.kernels.rows import csr_rows, read_only
 from stoic.means import smallest_ball_index
 from stoic.protocols import Array, Vector
 
 _CELLS = 1 << 17  # numbers of the block means held at a time: 1 MB, which stays in the cache
-_FEW = 24  # a column that so few blocks have is cheaper to multiply entry by entry
-
-
-class _CSR(NamedTuple):
-    """The three arrays of a CSR matrix, indices unsigned."""
-
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-    data: NDArray[Any]
+_MOST_THREADS = 4  # each holds a vector of length d
 
 
 class SparseBlocks:
     """The block means of the Jacobian of some drawn rows; no more than a few columns of them are held at a time.
+
+    Groups are shared among threads. Sums over groups are formed in the order of the groups, so that results have
+    the same bits for any number of threads.
 
     Parameters
     ----------
@@ -38,9 +36,7 @@ class SparseBlocks:
 
     def __init__(self, inner: GroupLoss, rows: IntArray, slopes: Array) -> None:
         self.inner, self.rows, self.slopes = inner, rows, slopes
-        X = inner.X
-        indices = X.indices.view(f"u{X.indices.dtype.itemsize}")
-        self._X = _CSR(_read_only(X.indptr), _read_only(indices), _read_only(X.data))
+        self._X = csr_rows(inner.X)
 
     def smallest_ball(self, bounds: IntArray) -> tuple[Array, Vector]:
         """Return the block mean that `SmallestBall` takes, of shape (p, d), and the distances of all to it."""
@@ -59,8 +55,8 @@ class SparseBlocks:
         exponent = _exponent(self.slopes)
         weights = np.ldexp(self._weights(bounds), -exponent)
         gram = np.zeros((bounds.size - 1, bounds.size - 1))
-        for rows, terms in zip(self.rows, weights, strict=True):
-            self._add_gram(rows, terms, bounds, gram)
+        for part in _by_threads(lambda i: self._gram(self.rows[i], weights[i], bounds), len(self.rows)):
+            gram += part
         if self.inner.intercept:
             tails = np.add.reduceat(weights, bounds[:-1], axis=1)
             gram += tails.T @ tails
@@ -73,10 +69,15 @@ class SparseBlocks:
     def distances_to(self, z: Array, bounds: IntArray) -> Vector:
         """Return the Frobenius distances of the means over k blocks to z, of shape (k,)."""
         end = self.inner.X.shape[1]
-        weights, work, squared = self._weights(bounds), np.empty(end), np.zeros(bounds.size - 1)
-        for rows, terms, line in zip(self.rows, weights, z[:, :end], strict=True):
-            center = _read_only(np.ascontiguousarray(line))
-            _add_squared_distances(self._X, rows, terms, bounds, center, work, squared)
+        weights, squared = self._weights(bounds), np.zeros(bounds.size - 1)
+
+        def from_group(i: int) -> Vector:
+            center, out = read_only(np.ascontiguousarray(z[i, :end])), np.zeros(bounds.size - 1)
+            add_squared_distances(self._X, self.rows[i], weights[i], bounds, center, np.empty(end), out)
+            return out
+
+        for part in _by_threads(from_group, len(self.rows)):
+            squared += part
         if self.inner.intercept:
             squared += np.square(np.add.reduceat(weights, bounds[:-1], axis=1) - z[:, end:]).sum(axis=0)
         return np.sqrt(np.maximum(squared, 0.0))
@@ -93,109 +94,45 @@ class SparseBlocks:
         weights: Array = self.slopes / np.repeat(sizes, sizes)
         return weights
 
-    def _add_gram(self, rows: IntArray, weights: Vector, bounds: IntArray, gram: Array) -> None:
-        """Add the products of one group's block means to the lower half of `gram`, a few columns at a time."""
+    def _gram(self, rows: IntArray, weights: Vector, bounds: IntArray) -> Array:
+        """Return the products of one group's block means, the lower half, from a few columns at a time."""
         k, X = bounds.size - 1, self.inner.X
         is_sorted = bool(X.has_sorted_indices)
         block = np.repeat(np.arange(k), np.diff(bounds))
         places = X.indptr.take(rows).astype(np.int64)
-        tile = np.zeros((min(X.shape[1], max(1, _CELLS // k)), k))
-        owners, many = np.zeros(k, dtype=np.uint64), np.zeros((4, k))
-        for first in range(0, X.shape[1], len(tile)):
-            _fill(self._X, rows, weights, block, places, first, is_sorted, tile)
-            _add_products(tile, owners, many, gram)
+        tile, gram = _empty_tile(min(X.shape[1], max(1, _CELLS // k)), k), np.zeros((k, k))
+        for first in range(0, X.shape[1], len(tile.values)):
+            fill_tile(self._X, rows, weights, block, places, first, is_sorted, tile)
+            add_products(tile, gram)
+        return gram
 
 
-@kernel
-def _fill(
-    X: _CSR, rows: Any, weights: Any, block: Any, places: Any, first: int, is_sorted: bool, tile: Any
-) -> None:
-    """Add weight·x of each row to its block, for the columns from `first` on that the tile (columns, k) has.
-
-    `places` says where the entries of a row begin that were not yet used; rows that are not sorted are searched.
-    """
-    for j in range(rows.size):
-        e, end = np.uint64(places[j]), np.uint64(X.indptr[rows[j] + 1])
-        weight, b = weights[j], np.uint64(block[j])
-        while e < end:
-            column = np.int64(X.indices[e]) - first
-            if 0 <= column < tile.shape[0]:
-                tile[np.uint64(column), b] += weight * X.data[e]
-            elif is_sorted:
-                break
-            e += np.uint64(1)
-        if is_sorted:
-            places[j] = e
+def predictions(inner: GroupLoss, w: Vector, rows: IntArray) -> Array:
+    """Return xᵀw of many rows (p, size) of a CSR matrix, in that shape; unlike `predict`, it copies no row."""
+    X, out = csr_rows(inner.X), np.empty(rows.shape)
+    w = read_only(np.ascontiguousarray(w))
+    list(_by_threads(lambda i: predict_rows(X, rows[i], w, out[i]), len(rows)))
+    return out + w[-1] if inner.intercept else out
 
 
-@kernel
-def _add_products(tile: Any, owners: Any, many: Any, gram: Any) -> None:
-    """Add the products of the columns (k,) of the tile to the lower half of `gram`, and set the tile to zero.
-
-    `owners` (k,) is to write to, and `many` (4, k) as well; it is zero before and after.
-    """
-    width, k = tile.shape
-    n_many = 0
-    for c in range(width):
-        column = tile[c]
-        n = 0
-        for b in range(k):  # without a branch, which could not be foretold
-            owners[np.uint64(n)] = b
-            n += column[b] != 0.0
-        if n > _FEW:
-            for b in range(k):
-                many[n_many, b] = column[b]
-            n_many += 1
-        for i in range(n if n <= _FEW else 0):
-            line, value = gram[owners[i]], column[owners[i]]
-            for j in range(i + 1):
-                line[owners[j]] += value * column[owners[j]]
-        if n > 0:
-            column[:] = 0.0
-        if n_many == 4 or (n_many > 0 and c == width - 1):
-            _add_four(many[0], many[1], many[2], many[3], gram)
-            many[:] = 0.0
-            n_many = 0
+def _by_threads(work: Callable[[int], Any], n: int) -> Iterator[Any]:
+    """Yield work(0) … work(n − 1)."""
+    with ThreadPoolExecutor(_threads(n)) as pool:
+        yield from pool.map(work, range(n))
 
 
-@kernel
-def _add_four(x0: Any, x1: Any, x2: Any, x3: Any, gram: Any) -> None:
-    """Add the products of four columns at once, so that `gram` is read and written once."""
-    for b in range(x0.size):
-        line = gram[b]
-        for a in range(b + 1):
-            line[a] += x0[b] * x0[a] + x1[b] * x1[a] + x2[b] * x2[a] + x3[b] * x3[a]
+def _threads(n: int) -> int:
+    """Return how many threads share n pieces of work: one for each processor that the process may use."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(available, n, _MOST_THREADS)
 
 
-@kernel
-def _add_squared_distances(X: _CSR, rows: Any, weights: Any, bounds: Any, z: Any, work: Any, out: Any) -> None:
-    """Add the squared distances of one group's block means to its row z of the reference."""
-    indptr, indices, data = X
-    here = 0.0
-    for c in range(z.size):
-        work[c] = -z[c]
-        here += z[c] * z[c]
-    for b in range(bounds.size - 1):
-        total = here
-        for j in range(bounds[b], bounds[b + 1]):
-            for e in range(np.uint64(indptr[rows[j]]), np.uint64(indptr[rows[j] + 1])):
-                change, old = weights[j] * data[e], work[indices[e]]
-                total += change * (2.0 * old + change)
-                work[indices[e]] = old + change
-        for j in range(bounds[b], bounds[b + 1]):
-            for e in range(np.uint64(indptr[rows[j]]), np.uint64(indptr[rows[j] + 1])):
-                work[indices[e]] = -z[indices[e]]
-        out[b] += total
+def _empty_tile(n_columns: int, k: int) -> Tile:
+    is_used, owners = np.zeros(n_columns, dtype=np.bool_), np.zeros(k, dtype=np.uint64)
+    return Tile(np.zeros((n_columns, k)), is_used, owners, np.zeros((4, k)))
 
 
 def _exponent(slopes: Array) -> int:
     """Return e with slopes·2^−e of ordinary size: squares then neither overflow nor vanish."""
     size = float(np.median(np.abs(slopes)))
     return int(np.frexp(size)[1]) if np.isfinite(size) else 0
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that cannot be written to: kernels then compile once, whatever they are given."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

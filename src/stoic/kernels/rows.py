@@ -34,6 +34,19 @@ class Dense(NamedTuple):
     values: NDArray[Any]
 
 
+def csr_rows(X: Any) -> CSR:
+    """Return the arrays of a SciPy CSR matrix, read-only, without a copy."""
+    indices = X.indices.view(f"u{X.indices.dtype.itemsize}")
+    return CSR(read_only(X.indptr), read_only(indices), read_only(X.data), bool(X.has_canonical_format))
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that cannot be written to: kernels then compile once, whatever they are given."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def fetch(array: NDArray[Any], place: Any) -> None:
     """Ask the processor to have a place of an array in its second cache soon; it need not be within the array.
 
