@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from checks import generated, vectors
 from engines import wrapped
 from engines.vectors import STORAGE, copied, explicit, make_thresholded, matrix_of, regularizer_of, summed
+from stoic.kernels import in_ball
 from stoic.kernels import thresholded as th
 from stoic.kernels.thresholded import N_BUCKETS, N_LINES
 from stoic.regularizers import prox_in_ball
@@ -256,7 +257,7 @@ def test_a_step_is_settled_as_the_prox_in_the_ball_is(has_tail, l1, l2, weight, 
     form.scalars[th.MOVED] = abs(tail - w[-1]) if has_tail else 0.0
     regularizer = regularizer_of(l1, l2, has_tail=has_tail, anchor=anchor, weight=weight)
     expected = prox_in_ball(regularizer, ahead, step, c, radius)
-    th.settle_thresholded(form, step, l1, l2, tail if has_tail else 0.0, radius)
+    in_ball.settle_thresholded(form, step, l1, l2, tail if has_tail else 0.0, radius)
     got, scale = explicit(form, has_tail=has_tail), 1.0 + np.abs([*w, *c, *anchor]).max()
     np.testing.assert_allclose(got, expected, rtol=0.0, atol=1e-11 * scale)
     if not has_tail:
@@ -282,7 +283,7 @@ def test_the_bracket_holds_the_distance_step_after_step(storage, radius, l1, l2)
             th.rebase(form)
         wrapped.note_move(form, abs(factor) * np.linalg.norm(X[row]))
         wrapped.add_thresholded(data, form, row, factor)
-        th.settle_thresholded(form, step, l1, l2, 0.0, radius)
+        in_ball.settle_thresholded(form, step, l1, l2, 0.0, radius)
         w = prox_in_ball(regularizer_of(l1, l2), w + factor * X[row], step, c, radius)
         np.testing.assert_allclose(explicit(form), w, rtol=0.0, atol=1e-9)
         assert form.scalars[th.LOW] - 1e-9 <= np.linalg.norm(w - c) <= form.scalars[th.HIGH] + 1e-9
@@ -290,22 +291,48 @@ def test_the_bracket_holds_the_distance_step_after_step(storage, radius, l1, l2)
     assert inside >= (1 if radius == 1.0 else 200)  # steps at which nothing was measured
 
 
-def test_pulled_nearer_and_reach_are_parts_of_the_step():
-    assert th.pulled(2.0, 1.0, 1.0, 0.5, 1.0, 0.0) == 1.5
-    assert th.pulled(2.0, 1.0, 0.5, 0.5, 1.0, 2.0) == pytest.approx(1.25 / 1.5)
+def test_way_of_ended_and_reach_are_parts_of_the_step():
+    plain = make_thresholded(np.array([2.0]), np.array([1.0]))
+    assert in_ball.ended(in_ball.way_of(plain, 0.5, 1.0, 0.0, 1.0), 2.0, 1.0, 0.0) == 1.5
+    assert in_ball.ended(in_ball.way_of(plain, 0.5, 1.0, 2.0, 0.5), 2.0, 1.0, 0.0) == pytest.approx(1.25 / 1.5)
     form = make_thresholded(np.array([3.0, -4.0]), np.array([1.0, 1.0]), anchor=np.array([0.0, 2.0]), weight=2.0)
-    assert th.nearer(form, 3.0, 0.0, 0.5) == 1.5
+    way = in_ball.way_of(form, 0.5, 0.0, 0.0, 1.0)
+    assert in_ball.tail_ended(form, way, 3.0) == 1.5
+    assert in_ball.squared_way(form, way) == wrapped.squared_way(form, way) == pytest.approx(0.5**2 + 2.0**2)
     w = regularizer_of(1.0, 0.0, anchor=np.array([0.0, 2.0]), weight=2.0).prox(np.array([3.0, -4.0]), 0.5)
-    assert th.reach(form, 0.5, 1.0, 0.0, 0.0, 1.0) == pytest.approx(np.linalg.norm(w - 1.0))
-    assert th.reach(form, 0.5, 1.0, 0.0, 0.0, 1e-12) == pytest.approx(0.0, abs=1e-11)
+    assert in_ball.reach(form, 0.5, 1.0, 0.0, 0.0, 1.0) == pytest.approx(np.linalg.norm(w - 1.0))
+    assert in_ball.reach(form, 0.5, 1.0, 0.0, 0.0, 1e-12) == pytest.approx(0.0, abs=1e-11)
+
+
+def test_begin_table_makes_potentials_of_values():
+    form = grown(10, 1.0, 0.0, v=(3.0, -0.55, 0.0))
+    th.begin_table(form)
+    np.testing.assert_array_equal(explicit(form), form.v)
+    assert th.gathered(form, 3.0, th.line_now(form)) == 0.0
 
 
 def test_write_out_ends_on_the_sphere_and_closes_the_bracket():
     form = make_thresholded(np.array([3.0, -4.0]), np.array([1.0, 1.0]))
-    th.write_out(form, 0.1, 1.0, 0.0, 0.0, 0.5)
+    in_ball.write_out(form, 0.1, 1.0, 0.0, 0.0, 0.5, in_ball.reach(form, 0.1, 1.0, 0.0, 0.0, 1.0))
     assert th.measure(form) == pytest.approx(0.5, rel=1e-9)
     assert form.scalars[th.LOW] == form.scalars[th.HIGH] == pytest.approx(0.5, rel=1e-9)
     assert form.scalars[th.SIZE] >= np.abs(explicit(form)).max()
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_largest_theta_ends_on_the_sphere_or_within_it_at_one(seed):
+    rng = np.random.default_rng(seed)
+    v, c = (rng.standard_normal(5) * 10.0 ** rng.uniform(-3, 6) for _ in range(2))
+    step, l1, l2 = 10.0 ** rng.uniform(-5, 5), 10.0 ** rng.uniform(-5, 5), rng.choice([0.0, 1e-5, 1.0, 1e5])
+    radius = np.linalg.norm(v - c) * 10.0 ** rng.uniform(-8, 1)
+    form = make_thresholded(v, c)
+    unbounded = in_ball.reach(form, step, l1, l2, 0.0, 1.0)
+    theta = in_ball.largest_theta(form, step, l1, l2, 0.0, radius, unbounded)
+    far = in_ball.reach(form, step, l1, l2, 0.0, theta)
+    assert 0.0 < theta <= 1.0
+    assert far <= radius * (1.0 + 1e-9)
+    # Where the distance is not straight at all, θ is as exact as a double can be.
+    assert theta == 1.0 or in_ball.reach(form, step, l1, l2, 0.0, theta * (1.0 + 1e-12)) >= radius * (1.0 - 1e-9)
 
 
 @pytest.mark.parametrize("size", [1e10, 1e70, 1e139])
@@ -315,7 +342,7 @@ def test_a_step_ends_on_the_edge_of_the_ball_however_far_it_went(size, has_tail)
     ahead = c + size * np.array([1.0, -2.0, 0.5, 1.0])[: 3 + has_tail]
     form = make_thresholded(np.append(ahead[:3], 0.5)[: 3 + has_tail], c, has_tail=has_tail)
     form.scalars[th.MOVED] = size
-    th.settle_thresholded(form, 0.1, 0.7, 0.2, ahead[-1] if has_tail else 0.0, 0.5)
+    in_ball.settle_thresholded(form, 0.1, 0.7, 0.2, ahead[-1] if has_tail else 0.0, 0.5)
     expected = prox_in_ball(regularizer_of(0.7, 0.2, has_tail=has_tail), ahead, 0.1, c, 0.5)
     np.testing.assert_allclose(explicit(form, has_tail=has_tail), expected, atol=1e-9)
 

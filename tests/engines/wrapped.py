@@ -1,6 +1,6 @@
 """Kernels that call what is overloaded, so that the compiled bodies run and not those of Python."""
 
-from stoic.kernels import earlier, forms, robust, rows, thresholded
+from stoic.kernels import earlier, forms, in_ball, robust, rows, thresholded
 from stoic.kernels.jit import allocating_kernel, kernel
 
 
@@ -149,3 +149,8 @@ def carry_over(w, before):
 @kernel
 def earlier_point(w, before, out):
     earlier.earlier_point(w, before, out)
+
+
+@kernel
+def squared_way(w, way):
+    return in_ball.squared_way(w, way)

@@ -7,6 +7,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from stoic.kernels import scaled, thresholded
+from stoic.kernels.in_ball import settle_thresholded
 from stoic.kernels.jit import inlined, kernel
 from stoic.kernels.rows import dot, push
 from stoic.kernels.scaled import (
@@ -31,7 +32,6 @@ from stoic.kernels.thresholded import (
     measure,
     needs_rebase,
     rebase,
-    settle_thresholded,
     thresholded_product,
     total_thresholded,
 )

@@ -24,6 +24,8 @@ import llvmlite
 import llvmlite.binding
 import numba
 
+from stoic.caches import user_cache
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _numba: Any = numba  # typed in part, and differently from version to version
@@ -94,7 +96,7 @@ def cache_folder() -> Path:
     now = fingerprint(Path(__file__).parent)
     if now != _AT_IMPORT:
         raise _NotKeptError("the source of the kernels was edited after this process imported it")
-    return _user_cache() / f"kernels-{now}"
+    return user_cache() / f"kernels-{now}"
 
 
 def fingerprint(folder: Path) -> str:
@@ -108,21 +110,6 @@ def fingerprint(folder: Path) -> str:
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
     return digest.hexdigest()[:16]
-
-
-def _user_cache() -> Path:
-    """Return the folder for stoic's caches, as the environment or the custom of the system has it."""
-    try:
-        if chosen := os.environ.get("STOIC_CACHE_DIR"):
-            return Path(chosen).expanduser().absolute()
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "stoic"
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "stoic"
-        custom = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        return (custom if custom.is_absolute() else Path.home() / ".cache") / "stoic"
-    except RuntimeError as error:  # pathlib: no home folder
-        raise _NotKeptError(str(error)) from error
 
 
 class _Cache:
@@ -263,9 +250,8 @@ def _tidy(parent: Path) -> None:
 
 
 def _say_not_kept(error: OSError) -> None:
-    reason = (
-        error if isinstance(error, _NotKeptError) else f"{error.strerror}; STOIC_CACHE_DIR may name another folder"
-    )
+    # An error of the system has a strerror, our own only a text.
+    reason = f"{error.strerror}; STOIC_CACHE_DIR may name another folder" if error.strerror else error
     _say_once("stoic is compiling kernels, 5 to 20 s in every process: %s", reason)
 
 

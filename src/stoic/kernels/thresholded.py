@@ -227,6 +227,13 @@ def rebase(w: Thresholded) -> None:
         w.past[k] += gathered(w, w.v[k], line)
         w.v[k] = line.p * shrunk(w.v[k], line.q)
         s[SIZE] = max(s[SIZE], abs(w.v[k]))
+    begin_table(w)
+
+
+@inlined
+def begin_table(w: Thresholded) -> None:
+    """Let the table begin where potentials are values and nothing is gathered."""
+    s = w.scalars
     w.table[0, P], w.table[0, Q], w.table[0, SUM_P], w.table[0, SUM_PQ] = 1.0, 0.0, 0.0, 0.0
     w.lines[: int(s[N_USED])] = N_LINES
     s[NOW], s[N_USED], s[PACE] = 0.0, 0.0, 0.0
@@ -258,80 +265,6 @@ def measure(w: Thresholded) -> float:
         total += (line.p * shrunk(w.v[k], line.q) - w.c[k]) ** 2
     s[LOW] = s[HIGH] = np.sqrt(total)
     return s[HIGH]
-
-
-@kernel
-def settle_thresholded(
-    w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float
-) -> None:
-    """Finish a step: w is w − step·v, but for the intercept; take the prox in the ball around c.
-
-    Where the problem is anchored, and where the ball is active, that takes passes over all coordinates.
-    """
-    s = w.scalars
-    if s[WEIGHT] > 0.0:
-        write_out(w, step, l1, l2, tail_ahead, radius)
-        return
-    change = s[MOVED] + step * (l1 * np.sqrt(w.v.size) + l2 * (s[NORM_C] + s[HIGH]))
-    s[MOVED] = 0.0
-    s[LOW], s[HIGH] = max(0.0, s[LOW] - change), s[HIGH] + change
-    if s[HIGH] > radius:
-        s[LOW] = s[HIGH] = reach(w, step, l1, l2, tail_ahead, 1.0)
-        if s[HIGH] > radius:
-            write_out(w, step, l1, l2, tail_ahead, radius)
-            return
-    s[TAIL] = tail_ahead
-    pass_time(w, step, l1, l2)
-
-
-@kernel
-def nearer(w: Thresholded, value: float, anchor: float, step: float) -> float:
-    """Return the value, pulled to the anchor."""
-    pull = step * w.scalars[WEIGHT]
-    return (value + pull * anchor) / (1.0 + pull)
-
-
-@kernel
-def pulled(value: float, c: float, theta: float, step: float, l1: float, l2: float) -> float:
-    """Return the prox of θ·step·(l1|·| + (l2/2)|·|²) at θ·value + (1 − θ)·c."""
-    point = theta * value + (1.0 - theta) * c
-    return shrunk(point, theta * step * l1) / (1.0 + theta * step * l2)
-
-
-@kernel
-def reach(w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, theta: float) -> float:
-    """Return how far from c the step ends for a θ; a pass over all coordinates."""
-    s, line = w.scalars, line_now(w)
-    shorter = step / (1.0 + step * s[WEIGHT])
-    total = (theta * (nearer(w, tail_ahead, s[TAIL_ANCHOR], step) - s[TAIL_C])) ** 2
-    for k in range(w.v.size):
-        value = nearer(w, line.p * shrunk(w.v[k], line.q), w.anchor[k], step)
-        total += (pulled(value, w.c[k], theta, shorter, l1, l2) - w.c[k]) ** 2
-    return np.sqrt(total)
-
-
-@kernel
-def write_out(w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float) -> None:
-    """Take the step in the ball, coordinate by coordinate: the largest θ that ends within it, by bisection."""
-    s = w.scalars
-    low, high = 0.0, 1.0
-    if not reach(w, step, l1, l2, tail_ahead, 1.0) > radius:
-        low = 1.0
-    while high - low > 1e-13 * high:
-        middle = 0.5 * (low + high)
-        if reach(w, step, l1, l2, tail_ahead, middle) > radius:
-            high = middle
-        else:
-            low = middle
-    rebase(w)
-    shorter = step / (1.0 + step * s[WEIGHT])
-    for k in range(w.v.size):
-        w.v[k] = pulled(nearer(w, w.v[k], w.anchor[k], step), w.c[k], low, shorter, l1, l2)
-        w.past[k] += w.v[k]
-        s[SIZE] = max(s[SIZE], abs(w.v[k]))
-    s[TAIL] = s[TAIL_C] + low * (nearer(w, tail_ahead, s[TAIL_ANCHOR], step) - s[TAIL_C])
-    s[SUM_TAIL], s[MOVED] = s[SUM_TAIL] + s[TAIL], 0.0
-    measure(w)
 
 
 @kernel
