@@ -24,6 +24,10 @@ class MissingDependency(StoicError, ImportError):  # noqa: N818
     """An optional package is needed and not installed."""
 
 
+class DamagedFile(StoicError, ValueError):  # noqa: N818
+    """A file is not what stoic wrote: cut off, altered, or made by something else."""
+
+
 class SolveFailed(StoicError, RuntimeError):  # noqa: N818
     """A solve ended without a usable answer, and the caller asked to be told."""
 
