@@ -1,17 +1,14 @@
 """What a benchmark found: a figure's values or why there are none, and the report of all."""
 
-import contextlib
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from stoic.experiments.targets import Target
 from stoic.experiments.timing import Spread
+from stoic.experiments.writing import replace_file
 
 
 @dataclass(frozen=True)
@@ -95,19 +92,7 @@ class Report:
 
     def write(self, path: Path) -> None:
         """Write `as_dict` as JSON in one move: at any moment the file is whole, the old one or the new one."""
-        text = json.dumps(self.as_dict(), indent=2) + "\n"
-        temporary = path.with_name(f".{uuid4().hex}")
-        try:
-            with temporary.open("x", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copymode(path, temporary)
-            temporary.replace(path)
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        replace_file(path, json.dumps(self.as_dict(), indent=2) + "\n")
 
     def _figure(self, outcome: Outcome) -> dict[str, Any]:
         target = outcome.target

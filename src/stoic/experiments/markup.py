@@ -1,0 +1,97 @@
+"""Pieces of HTML; whatever is text is escaped here."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def inert(text: object) -> Html:
+    """Return anything as HTML that shows it as it is, with λ_reg and ± set as in print.
+
+    Examples
+    --------
+    >>> inert("a < b"), inert(Html("a <b>b</b>"))
+    ('a &lt; b', 'a <b>b</b>')
+    """
+    return text if isinstance(text, Html) else Html(_typeset(escape(str(text))))
+
+
+def _typeset(text: str) -> str:
+    return text.replace("λ_reg", "λ<sub>reg</sub>").replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+
+
+def element(tag: str, /, *content: object, **attributes: object) -> Html:
+    """Return an element; underscores in names of attributes stand for dashes, and are dropped at the end.
+
+    Examples
+    --------
+    >>> element("p", "1 < 2", class_="lead", aria_label="x")
+    '<p class="lead" aria-label="x">1 &lt; 2</p>'
+    """
+    return Html(f"<{tag}{_attributes(attributes)}>{''.join(inert(part) for part in content)}</{tag}>")
+
+
+def _attributes(pairs: Mapping[str, object]) -> str:
+    return "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(str(text))}"' for key, text in pairs.items())
+
+
+def joined(parts: Iterable[Html]) -> Html:
+    """Return pieces one after the other."""
+    return Html("\n".join(parts))
+
+
+def table(
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, best: Sequence[int] = ()
+) -> Html:
+    """Return a table in a box that scrolls sideways by itself; the first column holds the names of the rows.
+
+    Parameters
+    ----------
+    caption : str
+    head : sequence of str
+    rows : iterable of sequences
+    best : sequence of int
+        Rows to set off.
+    """
+    top = element("tr", *(element("th", name, scope="col") for name in head))
+    body = [_row(row, is_best=place in best) for place, row in enumerate(rows)]
+    content = element("caption", caption), element("thead", top), element("tbody", *body)
+    return element(
+        "div", element("table", *content), class_="scroll", tabindex=0, role="region", aria_label=caption
+    )
+
+
+def _row(row: Sequence[object], *, is_best: bool) -> Html:
+    cells = (element("td", cell) for cell in row[1:])
+    first = element("th", row[0], scope="row")
+    return element("tr", first, *cells, class_="best") if is_best else element("tr", first, *cells)
+
+
+def terms(pairs: Mapping[str, object]) -> Html:
+    """Return names with what they stand for."""
+    return element(
+        "dl", *(element("div", element("dt", name), element("dd", text)) for name, text in pairs.items())
+    )
+
+
+def switch(title: str, name: str, choices: Mapping[str, str], chosen: str | None = None) -> Html:
+    """Return radio buttons, one of them checked, by default the first; keys are values, texts what is shown."""
+    labels = []
+    for value, text in choices.items():
+        checked = {"checked": ""} if value == (chosen or next(iter(choices))) else {}
+        pairs = {"type": "radio", "name": name, "value": value, **checked}
+        labels.append(element("label", Html(f"<input{_attributes(pairs)}>"), element("span", text)))
+    return element("fieldset", element("legend", title), element("div", *labels, class_="segments"))
+
+
+def menu(title: str, name: str, choices: Mapping[str, str]) -> Html:
+    """Return a menu, its first entry chosen; keys are values, texts what is shown."""
+    options = (element("option", text, value=value) for value, text in choices.items())
+    return element(
+        "label", element("span", title, class_="title"), element("select", *options, name=name), class_="menu"
+    )

@@ -1,0 +1,196 @@
+"""What the report's charts draw, as plain data; numbers that are not finite are left empty."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stoic.experiments.averages import averages
+from stoic.experiments.results import Curve, Results
+from stoic.experiments.runs import Setting
+from stoic.experiments.spec import Spec
+from stoic.experiments.store import Stored
+from stoic.experiments.summary import selections
+from stoic.experiments.wording import label, looks_of, power
+
+Chart: TypeAlias = dict[str, Any]
+
+
+def report_data(results: Results) -> dict[str, Any]:
+    """Return all charts, and how methods are drawn."""
+    looks = looks_of(results.spec.methods)
+    return {
+        "methods": {name: {"label": label(name), **look._asdict()} for name, look in looks.items()},
+        "charts": [*_curves(results), *_grids(results), *_truncations(results), *_variants(results)],
+    }
+
+
+def problems(spec: Spec) -> list[tuple[str, float]]:
+    """Return the pairs of a loss and a temperature, that of the figures first."""
+    return [(loss, temperature) for loss in spec.losses for temperature in spec.temperatures]
+
+
+def as_json(data: Any) -> str:
+    r"""Return JSON that can stand in a script element, since no sign in it can end the element.
+
+    Examples
+    --------
+    >>> as_json({"a": "</script>"})
+    '{"a":"\\u003c/script\\u003e"}'
+    """
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _curves(results: Results) -> Iterator[Chart]:
+    """Yield a chart of test errors for each regularizer that has some."""
+    for regularizer in results.spec.regularizers:
+        curves = [
+            {"selection": selection, "problem": _problem(results.spec, curve.setting), **_curve(curve)}
+            for selection in selections(results.spec)
+            for curve in results.curves[selection]
+            if curve.setting.regularizer == regularizer
+        ]
+        if curves:
+            yield {"id": f"curve-{regularizer}", "kind": "curve", "curves": curves}
+
+
+def _curve(curve: Curve) -> Chart:
+    diverged = curve.endings.get("diverged", 0)
+    return {
+        "method": curve.setting.method,
+        "note": f"diverged in {diverged} of {len(curve.trials)}" if diverged else "",
+        "samples": _finite(curve.samples),
+        "seconds": _finite(curve.seconds),
+        "scores": {
+            name: {key: _finite(values) for key, values in averages(scores)._asdict().items()}
+            for name, scores in curve.scores.items()
+        },
+    }
+
+
+def _problem(spec: Spec, setting: Setting) -> int:
+    return problems(spec).index((setting.loss, setting.temperature))
+
+
+def _grids(results: Results) -> Iterator[Chart]:
+    """Yield a chart of validation errors for each regularizer and method of which cells are known."""
+    spec, by_chart = results.spec, _cells(results)
+    alphas, steps = ([power(value) for value in sorted(values)] for values in (spec.alphas, spec.steps))
+    for (regularizer, method), cells in by_chart.items():
+        yield {
+            "id": f"grid-{regularizer}-{method}",
+            "kind": "grid",
+            "alphas": alphas,
+            "steps": steps,
+            "cells": cells,
+            "chosen": _chosen(results, regularizer, method),
+        }
+
+
+def _cells(results: Results) -> dict[tuple[str, str], list[Chart]]:
+    """Return the cells by regularizer and method, in the order of the spec."""
+    spec = results.spec
+    cells: dict[tuple[str, str], list[Chart]] = {
+        (regularizer, method): [] for regularizer in spec.regularizers for method in spec.methods
+    }
+    for stored in results.grid:
+        run, setting = stored.run, stored.run.setting
+        chart = cells.get((setting.regularizer, setting.method))
+        is_known = run.alpha in spec.alphas and run.step in spec.steps
+        if chart is not None and is_known and (setting.loss, setting.temperature) in problems(spec):
+            chart.append(
+                {"problem": _problem(spec, setting), **_place(spec, run.alpha, run.step), **_cell(stored)}
+            )
+    return {names: found for names, found in cells.items() if found}
+
+
+def _cell(stored: Stored) -> Chart:
+    outcome = stored.outcome
+    last = outcome.points[-1] if outcome.points and outcome.ending == "finished" else {}
+    errors = {name: _finite([last.get(name, np.nan)])[0] for name in ("plain", "robust")}
+    return {**errors, "ending": outcome.ending, "message": outcome.message if outcome.ending == "failed" else ""}
+
+
+def _place(spec: Spec, alpha: float, step: float) -> dict[str, int]:
+    return {"alpha": sorted(spec.alphas).index(alpha), "step": sorted(spec.steps).index(step)}
+
+
+def _chosen(results: Results, regularizer: str, method: str) -> list[Chart]:
+    spec = results.spec
+    return [
+        {"selection": selection, "problem": _problem(spec, setting), **_place(spec, cell.alpha, cell.step)}
+        for selection in selections(spec)
+        for setting, cell in results.cells[selection].items()
+        if (setting.regularizer, setting.method) == (regularizer, method)
+        and (setting.loss, setting.temperature) in problems(spec)
+        and cell.alpha in spec.alphas
+        and cell.step in spec.steps
+    ]
+
+
+def _truncations(results: Results) -> Iterator[Chart]:
+    """Yield a chart of truncated steps by stage for each regularizer with which a method truncated some."""
+    for regularizer in results.spec.regularizers:
+        curves = [curve for curve in results.main if curve.setting.regularizer == regularizer]
+        shares = [{"method": curve.setting.method, **_shares(curve)} for curve in curves]
+        truncated = [found for found in shares if any(found["y"]) or any(found["z"])]
+        if truncated:
+            yield {"id": f"truncation-{regularizer}", "kind": "truncation", "methods": truncated}
+
+
+def _shares(curve: Curve) -> Chart:
+    """Return the shares of truncated steps by stage, over all trials; a point counts for the samples up to it."""
+    points = [point for stored in curve.trials for point in _weighted(stored)]
+    n_stages = 1 + max(int(point["stage"]) for point in points)
+    weights, sums = np.zeros(n_stages), {"y": np.zeros(n_stages), "z": np.zeros(n_stages)}
+    for point in points:
+        stage = int(point["stage"])
+        weights[stage] += point["weight"]
+        for name, total in sums.items():
+            total[stage] += point["weight"] * point[f"truncated_{name}"]
+    return {name: _finite(total / np.maximum(weights, 1e-300)) for name, total in sums.items()}
+
+
+def _weighted(stored: Stored) -> list[dict[str, float]]:
+    points = stored.outcome.points
+    starts = [0.0, *(point["samples"] for point in points)]
+    return [point | {"weight": point["samples"] - start} for point, start in zip(points, starts, strict=False)]
+
+
+def _variants(results: Results) -> Iterator[Chart]:
+    """Yield charts of the final error against the temperature, one per loss; or against the loss."""
+    spec = results.spec
+    if len(spec.temperatures) > 1:
+        for regularizer in spec.regularizers:
+            for loss in spec.losses:
+                places = [(loss, temperature) for temperature in sorted(spec.temperatures)]
+                yield from _variant(results, f"variant-{regularizer}-{loss}", regularizer, places)
+    elif len(spec.losses) > 1:
+        for regularizer in spec.regularizers:
+            yield from _variant(results, f"variant-{regularizer}", regularizer, problems(spec))
+
+
+def _variant(
+    results: Results, name: str, regularizer: str, places: Sequence[tuple[str, float]]
+) -> Iterator[Chart]:
+    curves = {curve.setting: curve for curve in results.curves[results.spec.selection]}
+    lines = []
+    for method in results.spec.methods:
+        settings = [Setting(loss, temperature, regularizer, method) for loss, temperature in places]
+        finals = [averages(curves[key].final("mse") if key in curves else [np.nan]) for key in settings]
+        means, deviations = (_finite([getattr(found, key) for found in finals]) for key in ("mean", "deviation"))
+        lines.append({"method": method, "mean": means, "deviation": deviations})
+    if any(mean is not None for line in lines for mean in line["mean"]):
+        by_loss = len(results.spec.temperatures) == 1
+        x = [loss if by_loss else temperature for loss, temperature in places]
+        yield {"id": name, "kind": "variant", "x": x, "by": "loss" if by_loss else "temperature", "lines": lines}
+
+
+def _finite(values: ArrayLike) -> list[float | None]:
+    """Return numbers with as many digits as a chart can show; None for those that are not finite."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=float)]
