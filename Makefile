@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup demo test test-all fuzz bench check lint types contracts doctest format figures clean
+.PHONY: help setup demo reproduce test test-all fuzz bench check lint types contracts doctest format figures clean
 .DEFAULT_GOAL := help
 
 help:            ## list the commands
@@ -20,6 +20,9 @@ setup: $(VENV)/.installed    ## make .venv and install stoic with its tools
 
 demo: setup      ## solve a heavy-tailed group-DRO problem with every method: a table and a figure
 	$(BIN)/python examples/every_method.py
+
+reproduce: setup ## the paper's experiment, a quick version: tables, figures and a report in reproduced/
+	$(BIN)/stoic reproduce --quick --out reproduced
 
 test: setup      ## run the test suite
 	$(BIN)/python -m pytest -n $(WORKERS)
