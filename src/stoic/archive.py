@@ -1,13 +1,11 @@
 """Files of arrays and settings, whole or refused: ``.npz`` with a checksum, written in one move, no pickle."""
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-import secrets
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -16,6 +14,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from stoic.errors import DamagedFile, InvalidParameter
+from stoic.writing import replacing
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -60,7 +59,7 @@ def write_archive(path: str | os.PathLike[str], arrays: Mapping[str, Any], meta:
     """
     members = {name: _storable(name, array) for name, array in arrays.items()}
     text = _as_json(meta)
-    with _replacing(Path(os.path.realpath(path))) as file:
+    with replacing(Path(os.path.realpath(path))) as file:
         with zipfile.ZipFile(file, "w") as archive:
             # ZipInfo's date is a constant: the same content gives the same bytes.
             archive.writestr(zipfile.ZipInfo(_META), text)
@@ -175,32 +174,3 @@ def _as_json(meta: Mapping[str, Any]) -> str:
         raise InvalidParameter(
             f"meta cannot be stored: {error}; use dicts, lists, text, numbers, booleans and None."
         ) from error
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write under another name, and rename it to `path` when all of it is on the disk."""
-    temporary = path.with_name(f".stoic-{secrets.token_hex(8)}.tmp")
-    try:
-        with temporary.open("x+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)  # noqa: PTH105 - tests make it fail
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is not None:
-            error.filename, error.filename2 = str(path), None  # the other name says nothing to a user
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the new name on the disk, too, where the system can do that."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -16,7 +16,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from stoic import archive
+from stoic import archive, writing
 from stoic.archive import read_archive, write_archive
 from stoic.errors import DamagedFile, InvalidParameter, StoicError
 
@@ -329,7 +329,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(room, content, path, t
 
 def test_a_folder_that_cannot_be_synced_is_no_error(path, monkeypatch):
     monkeypatch.setattr(os, "open", no_space)
-    archive._sync_folder(path.parent)
+    writing._sync_folder(path.parent)
 
 
 def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(tmp_path):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from stoic.experiments.writing import replace_file
+from stoic.writing import replace_file
 
 
 def test_text_is_written_as_utf_8_with_its_line_ends(tmp_path):
@@ -19,7 +19,7 @@ def test_bytes_replace_an_old_file(tmp_path):
     assert path.read_bytes() == b"\x00new"
 
 
-@pytest.mark.parametrize("moment", ["os.fsync", "pathlib.Path.replace"])
+@pytest.mark.parametrize("moment", ["os.fsync", "os.replace"])
 @pytest.mark.parametrize("what", [KeyboardInterrupt, OSError(28, "No space left on device")])
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(moment, what, tmp_path, monkeypatch):
     def stop(*args):

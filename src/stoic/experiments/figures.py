@@ -10,8 +10,8 @@ from stoic.errors import InvalidParameter, MissingDependency
 from stoic.experiments.averages import averages, is_wide
 from stoic.experiments.results import Curve, Results
 from stoic.experiments.wording import Look, label, looks_of
-from stoic.experiments.writing import replace_file
 from stoic.protocols import Vector
+from stoic.writing import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import Any
 
 from stoic.experiments.targets import Target
 from stoic.experiments.timing import Spread
-from stoic.experiments.writing import replace_file
+from stoic.writing import replace_file
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from stoic.experiments.headline import title
 from stoic.experiments.markup import Html, element, inert, joined
 from stoic.experiments.report_data import Chart, as_json, report_data
 from stoic.experiments.results import Results
-from stoic.experiments.writing import replace_file
+from stoic.writing import replace_file
 
 
 def write_report(results: Results, folder: Path, command: str) -> None:

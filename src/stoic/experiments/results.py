@@ -78,7 +78,7 @@ def load_results(folder: Path) -> Results:
     if "spec" not in facts:
         raise InvalidParameter(f"the store in {str(folder)!r} holds no experiment yet; run stoic reproduce first.")
     spec = Spec.model_validate(facts["spec"])
-    cells = {name: chosen_cells(grid, name) for name in SELECTIONS}
+    cells = {name: chosen_cells(grid, name, spec) for name in SELECTIONS}
     curves = {name: list(_curves(spec, cells[name], trials)) for name in SELECTIONS}
     failed = [stored for stored in (*grid, *trials) if stored.outcome.ending == "failed"]
     return Results(spec, facts, grid, cells, curves, failed)

@@ -93,7 +93,7 @@ def _claim(store: Store, spec: Spec, folder: Path) -> None:
 def _trials(spec: Spec, store: Store) -> list[Run]:
     """Return the trials at the cells that either way of selection chose."""
     grid = store.runs("grid")
-    cells = [chosen_cells(grid, score) for score in SELECTIONS]
+    cells = [chosen_cells(grid, score, spec) for score in SELECTIONS]
     if not any(cells):
         raise SolveFailed(
             "no cell of the grid ended with a finite validation error; widen the grid of step sizes."

@@ -13,7 +13,7 @@ from stoic.experiments.runs import Run
 from stoic.experiments.store import Stored
 from stoic.experiments.summary import Line, about_groups, lines_of, selections
 from stoic.experiments.wording import SELECTED_BY, counted, label, number, percent, plus_minus, power, problem_name
-from stoic.experiments.writing import replace_file
+from stoic.writing import replace_file
 
 _POINT = ("samples", "seconds", "stage", "truncated_y", "truncated_z", "mse", "robust", "worst_group")
 _RUN = ("loss", "temperature", "regularizer", "method", "alpha", "step")
