@@ -58,7 +58,7 @@ def facts(spec):
 
 def trials_of(spec, store):
     """Return the trials at the cells that either way of selection chose."""
-    chosen = [chosen_cells(store.runs("grid"), score, spec) for score in ("plain", "robust")]
+    chosen = [chosen_cells(store.runs("grid"), score) for score in ("plain", "robust")]
     return [
         Run("trial", setting, place.alpha, place.step, repetition)
         for setting in settings_of(spec)

@@ -121,6 +121,27 @@ def test_a_run_that_fails_is_stored_with_its_reason_and_run_again_on_request(und
     ]
 
 
+def test_processes_that_are_killed_are_started_again_but_not_for_ever(undisturbed, tmp_path, monkeypatch):
+    def crashing(self, runs):
+        for place, found in enumerate(outcomes(self, runs)):
+            if place == 5 and crashes:
+                raise crashes.pop()
+            yield found
+
+    outcomes = runner._Runner._outcomes
+    monkeypatch.setattr(runner._Runner, "_outcomes", crashing)
+    crashes = [runner.TerminatedWorkerError("killed")] * 3
+    run_experiment(spec_of(), tmp_path / "thrice")
+    assert contents(tmp_path / "thrice") == contents(undisturbed)
+    monkeypatch.setattr(runner._Runner, "_outcomes", lambda self, runs: crash())
+
+    def crash():
+        raise runner.TerminatedWorkerError("killed")
+
+    with pytest.raises(SolveFailed, match=r"killed 4 times.*fewer --jobs"):
+        run_experiment(spec_of(), tmp_path / "always")
+
+
 def test_another_experiment_in_the_same_folder_is_refused(undisturbed):
     with pytest.raises(InvalidParameter, match=r"budget=2000.*--out"):
         run_experiment(spec_of(budget=3000), undisturbed)

@@ -9,7 +9,7 @@ import pytest
 
 from stoic.errors import InvalidParameter
 from stoic.experiments.runs import Outcome, Run, Setting
-from stoic.experiments.select import chosen_cells
+from stoic.experiments.select import chosen_cells, stored_grid
 from stoic.experiments.spec import Spec
 from stoic.experiments.store import NAME, DamagedStore, Store, locked
 
@@ -90,7 +90,7 @@ def test_the_cell_with_the_smallest_error_at_the_end_is_chosen(tmp_path):
         store.add(run_of(0.3, 1.0), Outcome("diverged", "inf", points=[point(100, plain=0.0, robust=0.0)]))
         store.add(run_of(0.4, 1.0), Outcome("failed", "boom"))
         store.add(run_of(0.5, 1.0), finished(math.nan))
-        cells = chosen_cells(store.runs("grid"), "plain", SPEC)
+        cells = chosen_cells(store.runs("grid"), "plain")
     assert cells == {SETTING: (0.2, 1.0, 2.0)}
 
 
@@ -98,7 +98,7 @@ def test_of_equal_cells_the_one_with_the_smaller_step_then_the_larger_weight_is_
     with Store(tmp_path) as store:
         for alpha, step in [(0.1, 10.0), (0.1, 1.0), (0.2, 1.0), (0.2, 5.0)]:
             store.add(run_of(alpha, step), finished(1.0))
-        cells = chosen_cells(store.runs("grid"), "robust", SPEC)
+        cells = chosen_cells(store.runs("grid"), "robust")
     assert cells == {SETTING: (0.2, 1.0, 1.0)}
 
 
@@ -107,10 +107,10 @@ def test_a_cell_outside_the_grid_of_the_spec_is_not_chosen(tmp_path):
         store.add(run_of(0.1, 1.0), finished(2.0))
         store.add(run_of(0.7, 1.0), finished(1.0))
         store.add(run_of(0.1, 2.0), finished(1.0))
-        assert chosen_cells(store.runs("grid"), "plain", SPEC) == {SETTING: (0.1, 1.0, 2.0)}
+        assert chosen_cells(stored_grid(store, SPEC), "plain") == {SETTING: (0.1, 1.0, 2.0)}
 
 
 def test_a_setting_without_a_finite_error_has_no_cell(tmp_path):
     with Store(tmp_path) as store:
         store.add(run_of(), Outcome("hopeless", "given up", points=[point(100, plain=1e9, robust=1e9)]))
-        assert chosen_cells(store.runs("grid"), "plain", SPEC) == {}
+        assert chosen_cells(store.runs("grid"), "plain") == {}

@@ -1,6 +1,5 @@
 """``stoic reproduce``: the paper's experiment, end to end."""
 
-import os
 import shlex
 import signal
 import sys
@@ -47,11 +46,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are in `Spec`
     ("--target", str, "The column to predict, in a CSV or Parquet file."),
     ("--group", str, "The column that names the groups, for --noise none."),
     ("--test-share", float, "Share of a file's rows to test on (0.2)."),
-    (
-        "--noise",
-        _NAMES,
-        "Kinds of label noise (the paper's six), or none.",
-    ),
+    ("--noise", _NAMES, "Kinds of label noise (the paper's six), or none."),
     ("--sparse-share", float, "Share of the rows that sparse noise hits (0.1)."),
     ("--losses", _NAMES, "squared (default), huber, absolute; the first makes the figures."),
     ("--temperatures", _NUMBERS, "Of KL group DRO (10); the first makes the figures."),
@@ -91,7 +86,7 @@ def _with_options(command: Any) -> Any:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Settings from a TOML file; flags outrank them.",
 )
-@click.option("--quick", is_flag=True, help="Smaller data, grid and budget: minutes, not half an hour.")
+@click.option("--quick", is_flag=True, help="Smaller data, a smaller grid and budget, fewer trials.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes (all processors).")
 @click.option("--retry-failed", is_flag=True, help="Run again what failed before.")
 @_with_options
@@ -100,19 +95,21 @@ def reproduce(
 ) -> None:
     """Run the paper's experiment: choose by a grid, then compare methods over trials with fresh noise.
 
-    Results go to the folder --out as they come. Ctrl-C, kill and power cuts lose nothing but the runs at hand: the
-    same command goes on. In the end there are tables, figures, and report.html.
+    Results go to the folder --out as they come. Ctrl-C and kill lose nothing but the runs at hand: the same
+    command goes on. In the end there are tables, figures, and report.html.
     """
     given = {name: value for name, value in settings.items() if value is not None}
-    signal.signal(signal.SIGTERM, _stop)
+    before = signal.signal(signal.SIGTERM, _stop)
     try:
-        _run(out, config, QUICK | given if quick else given, jobs or _processors(), retry_failed)
+        _run(out, config, QUICK | given if quick else given, jobs, retry_failed)
     except KeyboardInterrupt:
         click.echo("stoic: interrupted; what was done is kept, and the same command goes on.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
-def _run(out: Path, config: Path | None, given: dict[str, Any], jobs: int, retry_failed: bool) -> None:
+def _run(out: Path, config: Path | None, given: dict[str, Any], jobs: int | None, retry_failed: bool) -> None:
     from stoic.experiments.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
     from stoic.experiments.runner import run_experiment  # noqa: PLC0415
     from stoic.experiments.spec import make_spec  # noqa: PLC0415
@@ -139,10 +136,6 @@ def _command() -> str:
 
 def _stop(_signal: int, _frame: object) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Bars:

@@ -26,8 +26,7 @@ def load_e2006(folder: str | os.PathLike[str], *, cache: bool = True) -> Split:
         Holds ``E2006.train.bz2`` and ``E2006.test.bz2``, or ``E2006.train`` and ``E2006.test``; where both are
         there, the compressed one is read, since damage of it is noticed.
     cache : bool, default True
-        Keep what was read for the next time, see `stoic.datasets.libsvm.read_libsvm`; the first time takes about
-        a minute.
+        Keep what was read for the next time, see `stoic.datasets.libsvm.read_libsvm`.
 
     Returns
     -------

@@ -27,8 +27,8 @@ class Pareto:
 
     Before the shift the density is :math:`a x^{-(a+1)}` on :math:`x \ge 1`, where a is the tail. The shift is
     by the mean of the *sample* that is drawn, not by the mean :math:`a / (a - 1)` of the law: for a tail of 1.01
-    that is 101, while nine in ten samples of 10,000 have a mean between 7 and 30. Most of the shifted numbers are
-    negative, and one that is drawn alone is 0.
+    that is 101, which hardly any sample comes near. Most of the shifted numbers are negative, and one that is
+    drawn alone is 0.
 
     Parameters
     ----------

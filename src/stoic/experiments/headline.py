@@ -112,10 +112,7 @@ def _leads(method: str, verdict: Verdict) -> bool:
 def unfinished(results: Results) -> str:
     """Return what of the experiment is missing; empty where nothing is."""
     spec = results.spec
-    settings = set(settings_of(spec))
-    cells = len(settings) * len(spec.alphas) * len(spec.steps)
-    known = {(run.setting, run.alpha, run.step) for run, _ in results.grid}
-    there = sum(key[0] in settings and key[1] in spec.alphas and key[2] in spec.steps for key in known)
+    cells, there = len(settings_of(spec)) * len(spec.alphas) * len(spec.steps), len(results.grid)
     if there < cells:
         return f"This experiment is not complete: {there:,} of {cells:,} cells of the grid have ended."
     lines = lines_of(results, spec.selection)

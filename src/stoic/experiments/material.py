@@ -92,6 +92,11 @@ def first(rows: Rows, n: int) -> Rows:
     return Rows(sparse.csr_array(parts, shape=(n, rows.X.shape[1])), rows.y[:n], rows.groups[:n])
 
 
+def last(rows: Rows, start: int) -> Rows:
+    """Return the rows from a place on."""
+    return Rows(rows.X[start:], rows.y[start:], rows.groups[start:])
+
+
 def save(material: Material, folder: Path) -> None:
     """Write the arrays as files that processes can map into memory."""
     for part in ("train", "test"):

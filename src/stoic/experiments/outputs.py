@@ -6,7 +6,7 @@ from pathlib import Path
 from stoic.experiments.figures import write_figures
 from stoic.experiments.headline import against_the_paper, unfinished, what_came_out
 from stoic.experiments.report import write_report
-from stoic.experiments.results import Results, load_results
+from stoic.experiments.results import load_results
 from stoic.experiments.tables import write_tables
 
 
@@ -33,29 +33,8 @@ def write_outputs(folder: Path) -> str:
         If a file cannot be written; an old one is left as it was.
     """
     results = load_results(folder)
-    write_all(results, folder, shlex.join(["stoic", "report", str(folder)]))
-    found = (f"{regularizer}: {words}" for regularizer, words in what_came_out(results))
-    return "\n".join(filter(None, [*found, against_the_paper(results), unfinished(results)]))
-
-
-def write_all(results: Results, folder: Path, command: str) -> None:
-    """Write the tables, the figures and the report of results that were loaded.
-
-    Parameters
-    ----------
-    results : Results
-    folder : Path
-        One that exists.
-    command : str
-        The one that writes them again.
-
-    Raises
-    ------
-    MissingDependency
-        If pyarrow, matplotlib or plotly is not installed.
-    OSError
-        If a file cannot be written; an old one is left as it was.
-    """
     write_tables(results, folder)
     write_figures(results, folder)
-    write_report(results, folder, command)
+    write_report(results, folder, shlex.join(["stoic", "report", str(folder)]))
+    found = (f"{regularizer}: {words}" for regularizer, words in what_came_out(results))
+    return "\n".join(filter(None, [*found, against_the_paper(results), unfinished(results)]))

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from stoic.datasets.noise import NOISES
 from stoic.experiments.headline import data_name
-from stoic.experiments.spec import DECADES, Spec
+from stoic.experiments.spec import DECADES, PAPER_METHODS, Spec
 from stoic.experiments.wording import SELECTED_BY, label, listed, percent, power
 
 OPEN = "not said"
-_METHODS = {"rrosc", "rmscg", "asc-pg", "rcivr"}
 
 
 class Choice(NamedTuple):
@@ -57,7 +56,7 @@ def _of_the_problem(spec: Spec) -> Iterator[Choice]:
 def _of_the_runs(spec: Spec) -> Iterator[Choice]:
     methods = listed([label(name) for name in spec.methods])
     paper = "RROSC, RMSCG (not robust), ASC-PG and RCIVR"
-    yield Choice("methods", paper, methods, set(spec.methods) == _METHODS)
+    yield Choice("methods", paper, methods, set(spec.methods) == set(PAPER_METHODS))
     grid = f"{power(DECADES[0])}, …, {power(DECADES[-1])}"
     yield Choice("λ_reg", grid, _grid(spec.alphas), set(spec.alphas) == set(DECADES))
     yield Choice("step size", grid, _grid(spec.steps), set(spec.steps) == set(DECADES))

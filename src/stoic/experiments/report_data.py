@@ -100,12 +100,9 @@ def _cells(results: Results) -> dict[tuple[str, str], list[Chart]]:
     }
     for stored in results.grid:
         run, setting = stored.run, stored.run.setting
-        chart = cells.get((setting.regularizer, setting.method))
-        is_known = run.alpha in spec.alphas and run.step in spec.steps
-        if chart is not None and is_known and (setting.loss, setting.temperature) in problems(spec):
-            chart.append(
-                {"problem": _problem(spec, setting), **_place(spec, run.alpha, run.step), **_cell(stored)}
-            )
+        chart = cells[setting.regularizer, setting.method]
+        place = _place(spec, run.alpha, run.step)
+        chart.append({"problem": _problem(spec, setting), **place, **_cell(stored)})
     return {names: found for names, found in cells.items() if found}
 
 
@@ -127,9 +124,6 @@ def _chosen(results: Results, regularizer: str, method: str) -> list[Chart]:
         for selection in selections(spec)
         for setting, cell in results.cells[selection].items()
         if (setting.regularizer, setting.method) == (regularizer, method)
-        and (setting.loss, setting.temperature) in problems(spec)
-        and cell.alpha in spec.alphas
-        and cell.step in spec.steps
     ]
 
 

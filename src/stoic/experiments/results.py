@@ -9,7 +9,7 @@ import numpy as np
 
 from stoic.errors import InvalidParameter
 from stoic.experiments.runs import Setting, settings_of
-from stoic.experiments.select import Cell, chosen_cells
+from stoic.experiments.select import Cell, chosen_cells, stored_grid
 from stoic.experiments.spec import Spec
 from stoic.experiments.store import NAME, Store, Stored
 from stoic.protocols import Array, Vector
@@ -74,11 +74,12 @@ def load_results(folder: Path) -> Results:
     if not (folder / NAME).is_file():
         raise InvalidParameter(f"{str(folder)!r} has no {NAME}; give the --out folder of stoic reproduce.")
     with Store(folder) as store:
-        facts, grid, trials = store.facts(), store.runs("grid"), store.runs("trial")
-    if "spec" not in facts:
-        raise InvalidParameter(f"the store in {str(folder)!r} holds no experiment yet; run stoic reproduce first.")
-    spec = Spec.model_validate(facts["spec"])
-    cells = {name: chosen_cells(grid, name, spec) for name in SELECTIONS}
+        facts = store.facts()
+        if "spec" not in facts:
+            raise InvalidParameter(f"the store in {str(folder)!r} holds no experiment; run stoic reproduce first.")
+        spec = Spec.model_validate(facts["spec"])
+        grid, trials = stored_grid(store, spec), store.runs("trial")
+    cells = {name: chosen_cells(grid, name) for name in SELECTIONS}
     curves = {name: list(_curves(spec, cells[name], trials)) for name in SELECTIONS}
     failed = [stored for stored in (*grid, *trials) if stored.outcome.ending == "failed"]
     return Results(spec, facts, grid, cells, curves, failed)

@@ -1,7 +1,6 @@
 """Run an experiment so that nothing is lost: what is stored is not run again, and the same command goes on."""
 
 import os
-import platform
 import shutil
 import threading
 import time
@@ -18,7 +17,7 @@ from stoic.errors import InvalidParameter, SolveFailed
 from stoic.experiments.material import Material, prepare, save
 from stoic.experiments.results import SELECTIONS
 from stoic.experiments.runs import Outcome, Run, grid_of, settings_of
-from stoic.experiments.select import chosen_cells
+from stoic.experiments.select import chosen_cells, stored_grid
 from stoic.experiments.spec import Spec
 from stoic.experiments.store import Store, locked
 from stoic.experiments.timing import machine, versions
@@ -36,7 +35,7 @@ def run_experiment(
     spec: Spec,
     folder: Path,
     *,
-    jobs: int = 1,
+    jobs: int | None = 1,
     retry_failed: bool = False,
     progress: Progress | None = None,
     command: str = "",
@@ -48,8 +47,8 @@ def run_experiment(
     spec : Spec
     folder : Path
         Made if it does not exist; an experiment that was interrupted there goes on.
-    jobs : int, default 1
-        Processes. Results do not depend on it.
+    jobs : int or None, default 1
+        Processes; None stands for as many as there are processors. Results do not depend on it.
     retry_failed : bool, default False
         Run again what failed before.
     progress : function of the runs done, the runs in all and a word, optional
@@ -68,7 +67,8 @@ def run_experiment(
     with locked(folder), Store(folder) as store:
         _claim(store, spec, folder)
         store.set_fact("command", command)
-        runner = _Runner(spec, folder, store, jobs, progress or (lambda _done, _all, _what: None))
+        show = progress or (lambda _done, _all, _what: None)
+        runner = _Runner(spec, folder, store, jobs or joblib.cpu_count(), show)
         try:
             runner.run(list(grid_of(spec)), "grid", retry_failed=retry_failed)
             runner.run(_trials(spec, store), "trials", retry_failed=retry_failed)
@@ -87,13 +87,13 @@ def _claim(store: Store, spec: Spec, folder: Path) -> None:
         )
     store.set_fact("spec", now)
     store.set_fact("versions", versions())
-    store.set_fact("machine", machine() | {"python": platform.python_version()})
+    store.set_fact("machine", machine())
 
 
 def _trials(spec: Spec, store: Store) -> list[Run]:
     """Return the trials at the cells that either way of selection chose."""
-    grid = store.runs("grid")
-    cells = [chosen_cells(grid, score, spec) for score in SELECTIONS]
+    grid = stored_grid(store, spec)
+    cells = [chosen_cells(grid, score) for score in SELECTIONS]
     if not any(cells):
         raise SolveFailed(
             "no cell of the grid ended with a finite validation error; widen the grid of step sizes."

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from stoic.experiments.runs import Setting
+from stoic.experiments.runs import Setting, grid_of
 from stoic.experiments.spec import Spec
-from stoic.experiments.store import Stored
+from stoic.experiments.store import Store, Stored
 
 
 class Cell(NamedTuple):
@@ -17,6 +17,12 @@ class Cell(NamedTuple):
     error: float
 
 
+def stored_grid(store: Store, spec: Spec) -> list[Stored]:
+    """Return the cells of a spec that are stored; the store may have others, from when the grid was larger."""
+    wanted = set(grid_of(spec))
+    return [stored for stored in store.runs("grid") if stored.run in wanted]
+
+
 def validation_error(stored: Stored, score: str) -> float:
     """Return the error at the end of a run; infinite where it diverged, failed or was given up."""
     if stored.outcome.ending != "finished" or not stored.outcome.points:
@@ -25,17 +31,14 @@ def validation_error(stored: Stored, score: str) -> float:
     return error if math.isfinite(error) else math.inf
 
 
-def chosen_cells(grid: Iterable[Stored], score: str, spec: Spec) -> dict[Setting, Cell]:
+def chosen_cells(grid: Iterable[Stored], score: str) -> dict[Setting, Cell]:
     """Return the best cell of each setting; of equal ones the smaller step, then the larger regularizer.
 
-    A setting of which no cell has a finite error has none. Cells that are stored but not in the grid of the spec,
-    which may have been smaller or larger before, do not count.
+    A setting of which no cell has a finite error has none.
     """
     best: dict[Setting, Cell] = {}
     for stored in grid:
         run = stored.run
-        if run.alpha not in spec.alphas or run.step not in spec.steps:
-            continue
         cell = Cell(run.alpha, run.step, validation_error(stored, score))
         if cell.error < math.inf and _rank(cell) < _rank(best.get(run.setting, cell._replace(error=math.inf))):
             best[run.setting] = cell

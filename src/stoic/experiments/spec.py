@@ -1,6 +1,5 @@
 """What an experiment is: its data, its noise, its methods and its grid. Checked once, all errors at a time."""
 
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -19,6 +18,10 @@ Share: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 DECADES = tuple(float(f"1e{k}") for k in range(-5, 6))
 """10^−5 … 10^5, the paper's grid for the weight of the regularizer and for the step size."""
+
+
+PAPER_METHODS = ("rrosc", "rmscg", "asc-pg", "rcivr")
+"""The methods that the paper compares."""
 
 
 class Spec(BaseModel):
@@ -70,7 +73,7 @@ class Spec(BaseModel):
     losses: tuple[Literal["squared", "huber", "absolute"], ...] = ("squared",)
     temperatures: tuple[Positive, ...] = (10.0,)
     regularizers: tuple[Literal["l1", "l2"], ...] = ("l1", "l2")
-    methods: tuple[str, ...] = ("rrosc", "rmscg", "asc-pg", "rcivr")
+    methods: tuple[str, ...] = PAPER_METHODS
     alphas: tuple[Positive, ...] = DECADES
     steps: tuple[Positive, ...] = DECADES
     radius: Positive = 100.0
@@ -112,11 +115,6 @@ class Spec(BaseModel):
     def _known_noise(self) -> "Spec":
         make_noises(self.noise, share=self.sparse_share)
         return self
-
-    @property
-    def evaluate_every(self) -> int:
-        """Samples between two points of a curve."""
-        return max(1, math.ceil(self.budget / self.evaluations))
 
 
 def make_spec(settings: Mapping[str, Any], path: Path | None = None) -> Spec:

@@ -91,7 +91,8 @@ class Store:
     def runs(self, phase: str) -> list[Stored]:
         """Return the runs of a phase in the order of their names."""
         points: dict[str, list[dict[str, float]]] = {}
-        for key, *counts, scores in self._db.execute("SELECT * FROM points ORDER BY key, samples"):
+        of_phase = "SELECT points.* FROM points JOIN runs USING (key) WHERE phase = ? ORDER BY key, points.samples"
+        for key, *counts, scores in self._db.execute(of_phase, (phase,)):
             point = dict(zip(_COUNTS, counts, strict=True)) | json.loads(scores)
             points.setdefault(key, []).append(point)
         rows = self._db.execute("SELECT * FROM runs WHERE phase = ? ORDER BY key", (phase,))

@@ -61,7 +61,7 @@ def point_rows(results: Results) -> Iterator[Row]:
 
 
 def cell_rows(results: Results) -> Iterator[Row]:
-    """Yield a row for each cell of the grid in the store; see `CELL_COLUMNS`."""
+    """Yield a row for each cell of the grid that has ended; see `CELL_COLUMNS`."""
     for run, outcome in sorted(results.grid, key=lambda stored: _names(stored.run)):
         last = outcome.points[-1] if outcome.points else {}
         errors = last.get("plain", ""), last.get("robust", "")

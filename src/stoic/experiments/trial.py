@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stoic.driver import minimize
-from stoic.experiments.material import Material, Rows, first, load, noisy
-from stoic.experiments.runs import Ending, Outcome, Run, Setting
+from stoic.experiments.material import Material, first, last, load, noisy
+from stoic.experiments.runs import Ending, Outcome, Phase, Run, Setting
 from stoic.experiments.scores import Score, Scores, mean_squared, robust_mean_squared, worst_group
 from stoic.experiments.seeds import generator
 from stoic.experiments.solvers import solver_for
@@ -45,11 +45,18 @@ def _worker(spec: Spec, folder: Path) -> "Worker":
 
 
 class _Task(NamedTuple):
-    """The rows to fit, the rows to score on, and the scores; the first of them is the one that matters."""
+    """The part of the problem that has the rows to fit, and scores on others; the first score is what matters."""
 
-    rows: Rows
-    seen: Rows
-    scores: dict[str, Score]
+    inner: GroupLoss
+    scores: Scores
+
+    @property
+    def main(self) -> str:
+        """The name of the score that matters."""
+        return next(iter(self.scores.scores))
+
+    def problem(self, setting: Setting, regularizer: Regularizer) -> Problem:
+        return Problem(self.inner, LogSumExp(setting.temperature), regularizer)
 
 
 class Worker:
@@ -58,60 +65,52 @@ class Worker:
     def __init__(self, spec: Spec, material: Material) -> None:
         self.spec, self.material = spec, material
         self._pilots: dict[tuple[str | float, ...], Pilot] = {}
+        self._task_of = lru_cache(maxsize=2)(self._make_task)  # runs that follow each other mostly share one
 
     def outcome(self, run: Run) -> Outcome:
         """Return how a run went."""
-        spec, task = self.spec, self._task(run)
-        problem = _problem(run.setting, task.rows, {"l1": L1, "l2": L2}[run.setting.regularizer](run.alpha))
-        solver = solver_for(run.setting.method, run.step, spec, self._pilot(run, task.rows))
-        scores, main = Scores(task.seen, task.scores), next(iter(task.scores))
-        limit = HOPELESS * scores.at(np.zeros(problem.dimension))[main]
+        spec, task = self.spec, self._task_of(run.phase, run.repetition, run.setting.loss)
+        problem = task.problem(run.setting, {"l1": L1, "l2": L2}[run.setting.regularizer](run.alpha))
         is_cell = run.phase == "grid"
         result = minimize(
             problem,
-            solver,
+            solver_for(run.setting.method, run.step, spec, self._pilot(run, task)),
             spec.budget,
             seed=generator(spec.seed, "draws", run.key),
-            observers={name: scores.observer(name) for name in task.scores},
+            observers={name: task.scores.observer(name) for name in task.scores.scores},
             evaluate_every=math.ceil(spec.budget / (_LOOKS_AT_A_CELL if is_cell else spec.evaluations)),
-            callback=_give_up(main, limit, spec.budget // 4) if is_cell else None,
+            callback=_give_up(task, spec.budget // 4) if is_cell else None,
         )
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return _outcome(result)
 
-    def _task(self, run: Run) -> _Task:
+    def _make_task(self, phase: Phase, repetition: int, loss: str) -> _Task:
         spec, material = self.spec, self.material
-        if run.phase == "grid":
+        if phase == "grid":
             train = noisy(material.train, spec, "grid")
-            return _Task(first(train, material.n_fit), last(train, material.n_fit), _VALIDATION)
-        train, test = noisy(material.train, spec, "train", run.repetition), material.test
-        if spec.test_labels == "noisy":
-            test = noisy(test, spec, "test", run.repetition)
-        return _Task(train, test, _TEST)
+            fit, seen, scores = first(train, material.n_fit), last(train, material.n_fit), _VALIDATION
+        else:
+            fit, seen, scores = noisy(material.train, spec, "train", repetition), material.test, _TEST
+            if spec.test_labels == "noisy":
+                seen = noisy(seen, spec, "test", repetition)
+        return _Task(GroupLoss(fit.X, fit.y, fit.groups, loss=loss), Scores(seen, scores))
 
-    def _pilot(self, run: Run, rows: Rows) -> Pilot:
+    def _pilot(self, run: Run, task: _Task) -> Pilot:
         """Return a pilot on the rows to fit, without a regularizer: the same for every cell and method."""
         names = (run.phase, run.setting.loss, run.setting.temperature, run.repetition)
         if names not in self._pilots:
-            problem = _problem(run.setting, rows, Zero())
+            problem = task.problem(run.setting, Zero())
             size = max(3, min(_PILOT_SIZE, self.spec.budget // (50 * problem.inner.cost(1))))
             rng = generator(self.spec.seed, "pilot", *names)
             self._pilots[names] = run_pilot(problem, np.zeros(problem.dimension), rng, size=size)
         return self._pilots[names]
 
 
-def last(rows: Rows, start: int) -> Rows:
-    """Return the rows from a place on."""
-    return Rows(rows.X[start:], rows.y[start:], rows.groups[start:])
+def _give_up(task: _Task, after: int) -> Callable[[Record], None]:
+    name = task.main
+    limit = HOPELESS * task.scores.at(np.zeros(task.inner.shape[1]))[name]
 
-
-def _problem(setting: Setting, rows: Rows, regularizer: Regularizer) -> Problem:
-    inner = GroupLoss(rows.X, rows.y, rows.groups, loss=setting.loss)
-    return Problem(inner, LogSumExp(setting.temperature), regularizer)
-
-
-def _give_up(name: str, limit: float, after: int) -> Callable[[Record], None]:
     def look(record: Record) -> None:
         if record["samples"] >= after and not record[name] <= limit:
             raise StopIteration

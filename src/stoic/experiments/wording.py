@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from stoic.experiments.runs import Setting
+from stoic.experiments.spec import PAPER_METHODS
 
 
 class Look(NamedTuple):
@@ -32,7 +33,6 @@ LOOKS = (
 SELECTED_BY = {"plain": "mean", "robust": "median of means"}
 """What the validation errors of a cell are reduced to, by way of selection."""
 
-_PAPER = ("rrosc", "rmscg", "asc-pg", "rcivr")
 # For more methods than that: each color once more, with another marker.
 _MORE = tuple(
     Look(one.light, one.dark, other.marker, other.symbol)
@@ -43,8 +43,8 @@ _MORE = tuple(
 def looks_of(methods: Iterable[str]) -> dict[str, Look]:
     """Return a look for each method; the paper's four have the same in every experiment."""
     names = list(methods)
-    fixed = {name: look for name, look in zip(_PAPER, LOOKS, strict=False) if name in names}
-    free = (look for look in (*LOOKS[len(_PAPER) :], *LOOKS, *_MORE) if look not in fixed.values())
+    fixed = {name: look for name, look in zip(PAPER_METHODS, LOOKS, strict=False) if name in names}
+    free = (look for look in (*LOOKS[len(PAPER_METHODS) :], *LOOKS, *_MORE) if look not in fixed.values())
     others = dict.fromkeys(free)  # each once
     rest = itertools.cycle(others)
     return {name: fixed[name] if name in fixed else next(rest) for name in names}

@@ -48,10 +48,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def fetch(array: NDArray[Any], place: Any) -> None:
-    """Ask the processor to have a place of an array in its second cache soon; it need not be within the array.
-
-    The first cache has so few lines under way at a time that to fetch into it is slower.
-    """
+    """Ask the processor to have a place of an array in its second cache soon; it need not be within the array."""
 
 
 @overload(fetch, strict=False)
