@@ -109,15 +109,16 @@ def test_squared_distance_flush_and_current_scaled(w, c, a, b):
     assert_sums(form)
 
 
-def test_sum_up_computes_the_products_anew():
+@pytest.mark.parametrize("way", ["either", "held"])
+def test_sum_up_computes_the_products_anew(way):
     Z = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, -1.0]])
     form = make_scaled(np.array([1.0, 2.0, -3.0]), np.array([0.5, 1.0, 1.0]), a=0.5, Z=Z)
     scaled.hold(form, np.array([1.0, 3.0]), 0.25)
     w = explicit(form)
     form.scalars[UU], form.scalars[UC], form.held.along_u[:] = 1e9, -1e9, 7.0  # what rounding may leave
-    scaled.sum_up(form)
+    {"either": scaled.sum_up, "held": scaled.sum_up_held}[way](form)
     assert_sums(form, 1e-14)
-    assert form.scalars[PEAK] == form.scalars[UU]
+    assert way == "held" or form.scalars[PEAK] == form.scalars[UU]
     np.testing.assert_array_equal(explicit(form), w)
 
 
@@ -188,6 +189,29 @@ def test_what_is_held_counts_as_a_part_of_u(storage):
         np.testing.assert_allclose(form.held.along_rows[row], X[row] @ Z, rtol=1e-12, atol=1e-14)
         expected = X[row] @ Z @ form.held.beta
         assert scaled.product_with_held(data, form, row) == pytest.approx(expected, abs=1e-13)
+
+
+def test_let_go_makes_what_was_held_a_part_of_u_and_it_can_be_held_again():
+    rng, X = np.random.default_rng(4), STORAGE["dense"](matrix_of(5))
+    Z, w, c = rng.standard_normal((5, 3)), rng.standard_normal(5), rng.standard_normal(5)
+    form = make_scaled(w, c, a=0.4, b=0.8, Z=Z)
+    for _ in range(3):
+        scaled.hold(form, np.array([1.0, 0.0, -2.0]), -0.3)
+        scaled.settle_scaled(form, 0.1, 0.5, 0.0, math.inf, False)
+        scaled.add_scaled(X, form, 2, 0.1)
+        w, past = explicit(form), summed(X, form)
+        scaled.let_go(form)
+        np.testing.assert_allclose(explicit(form), w, rtol=1e-12)
+        np.testing.assert_allclose(summed(X, form), past, rtol=1e-12)
+        assert form.scalars[HOLDS] == np.abs(form.held.beta).max() == np.abs(form.held.past).max() == 0.0
+        assert_sums(form)
+
+
+def test_a_form_that_is_new_is_not_flushed():
+    form = make_scaled(np.array([1.0, 2.0]), np.array([0.5, 1.0]))
+    form.scalars[UU] = 7.0
+    scaled.flush(form)
+    assert form.scalars[UU] == 7.0
 
 
 def test_held_or_along_columns_a_step_leads_to_the_same_vector_and_sum():

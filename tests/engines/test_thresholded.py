@@ -304,6 +304,27 @@ def test_way_of_ended_and_reach_are_parts_of_the_step():
     assert in_ball.reach(form, 0.5, 1.0, 0.0, 0.0, 1e-12) == pytest.approx(0.0, abs=1e-11)
 
 
+@pytest.mark.parametrize("take", [in_ball.take, wrapped.take])
+def test_take_moves_every_coordinate_and_adds_it_to_its_sum(take):
+    v, c = np.array([3.0, -4.0, 0.2, 0.0]), np.array([1.0, 1.0, 0.0, -2.0])
+    form = make_thresholded(v, c)
+    form.past[:] = 10.0
+    way = in_ball.way_of(form, 0.5, 1.0, 0.4, 0.7)
+    expected = [in_ball.ended(way, *place) for place in zip(v, c, c, strict=True)]
+    assert take(form, way) == pytest.approx(np.sum((np.array(expected) - c) ** 2))
+    np.testing.assert_allclose(form.v, expected, rtol=1e-14)
+    np.testing.assert_allclose(form.past, 10.0 + np.array(expected), rtol=1e-14)
+
+
+def test_squared_from_center_is_that_of_the_values():
+    form = make_thresholded(np.array([3.0, -0.55, 0.0]), np.full(3, 0.3))
+    for _ in range(10):
+        th.pass_time(form, 0.1, 1.0, 0.5)
+    size = np.sum((explicit(form) - 0.3) ** 2)
+    assert th.squared_from_center(form) == pytest.approx(size, rel=1e-12)
+    assert wrapped.squared_from_center(form) == pytest.approx(size, rel=1e-12)
+
+
 def test_begin_table_makes_potentials_of_values():
     form = grown(10, 1.0, 0.0, v=(3.0, -0.55, 0.0))
     th.begin_table(form)
@@ -311,8 +332,11 @@ def test_begin_table_makes_potentials_of_values():
     assert th.gathered(form, 3.0, th.line_now(form)) == 0.0
 
 
-def test_write_out_ends_on_the_sphere_and_closes_the_bracket():
+@pytest.mark.parametrize("n_steps", [0, 7])
+def test_write_out_ends_on_the_sphere_and_closes_the_bracket(n_steps):
     form = make_thresholded(np.array([3.0, -4.0]), np.array([1.0, 1.0]))
+    for _ in range(n_steps):
+        th.pass_time(form, 0.1, 1.0, 0.0)
     in_ball.write_out(form, 0.1, 1.0, 0.0, 0.0, 0.5, in_ball.reach(form, 0.1, 1.0, 0.0, 0.0, 1.0))
     assert th.measure(form) == pytest.approx(0.5, rel=1e-9)
     assert form.scalars[th.LOW] == form.scalars[th.HIGH] == pytest.approx(0.5, rel=1e-9)

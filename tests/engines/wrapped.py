@@ -154,3 +154,13 @@ def earlier_point(w, before, out):
 @kernel
 def squared_way(w, way):
     return in_ball.squared_way(w, way)
+
+
+@kernel
+def take(w, way):
+    return in_ball.take(w, way)
+
+
+@kernel
+def squared_from_center(w):
+    return thresholded.squared_from_center(w)

@@ -19,10 +19,9 @@ from stoic.kernels.thresholded import (
     TAIL_C,
     WEIGHT,
     Thresholded,
-    begin_table,
-    gathered,
     line_now,
     pass_time,
+    rebase,
     shrunk,
 )
 
@@ -120,19 +119,34 @@ def write_out(
     w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float, unbounded: float
 ) -> None:
     """Take the step in the ball, coordinate by coordinate; `unbounded` is how far it would go without."""
-    s, line = w.scalars, line_now(w)
+    s = w.scalars
     theta = largest_theta(w, step, l1, l2, tail_ahead, radius, unbounded)
+    rebase(w)
     way = way_of(w, step, l1, l2, theta)
-    size, total = 0.0, 0.0
-    for k in range(w.v.size):
-        new = ended(way, w.v[k], w.c[k], w.anchor[k])
-        w.past[k] += gathered(w, w.v[k], line) + new
-        w.v[k] = new
-        size, total = max(size, abs(new)), total + (new - w.c[k]) ** 2
     s[TAIL] = tail_ended(w, way, tail_ahead)
-    begin_table(w)
-    s[SUM_TAIL], s[MOVED], s[SIZE] = s[SUM_TAIL] + s[TAIL], 0.0, size
-    s[LOW] = s[HIGH] = np.sqrt(total + (s[TAIL] - s[TAIL_C]) ** 2)
+    s[LOW] = s[HIGH] = np.sqrt(take(w, way) + (s[TAIL] - s[TAIL_C]) ** 2)
+    s[SUM_TAIL], s[MOVED], s[SIZE] = s[SUM_TAIL] + s[TAIL], 0.0, s[HIGH] + s[NORM_C]
+
+
+def take(w: Thresholded, way: Way) -> float:
+    """Move every coordinate where it ends, add that to its sum, and return ‖w − c‖², without the intercept."""
+    w.v[:] = [ended(way, *place) for place in zip(w.v, w.c, w.anchor, strict=True)]
+    w.past[:] += w.v
+    return float(np.sum((w.v - w.c) ** 2))
+
+
+@overload(take, jit_options=FREE)
+def _take(w: Thresholded, way: Way) -> Any:
+    def taken(w: Thresholded, way: Way) -> float:
+        v, c, anchor, past, total = w.v, w.c, w.anchor, w.past, 0.0
+        for k in range(np.uint64(v.size)):
+            new = ended(way, v[k], c[k], anchor[k])
+            past[k] += new
+            v[k] = new
+            total += (new - c[k]) * (new - c[k])
+        return total
+
+    return taken
 
 
 @kernel

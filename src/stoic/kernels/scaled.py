@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.kernels.jit import inlined, kernel
-from stoic.kernels.rows import dot, fetch, products, push
+from stoic.kernels.rows import dense_dot, dot, fetch, products, push
 
 Floats = NDArray[np.float64]
 
@@ -110,11 +110,16 @@ def hold(w: Scaled, q: Floats, factor: float) -> None:
 
 @kernel
 def begin_to_hold(w: Scaled) -> None:
-    """Compute Zᵀu, Zᵀc and ZᵀZ; a pass over all coordinates."""
+    """Compute Zᵀu and, the first time, Zᵀc and ZᵀZ; a pass over all coordinates. β is 0."""
     held, p = w.held, w.held.beta.size
+    is_first = held.gram[0, 0] == 0.0
+    for i in range(p):
+        held.along_u[i] = 0.0
     for k in range(w.u.size):
         for i in range(p):
             held.along_u[i] += held.Z[k, i] * w.u[k]
+    for k in range(w.u.size if is_first else 0):
+        for i in range(p):
             held.along_c[i] += held.Z[k, i] * w.c[k]
             for j in range(p):
                 held.gram[i, j] += held.Z[k, i] * held.Z[k, j]
@@ -172,35 +177,55 @@ def needs_flush(w: Scaled) -> bool:
 
 @kernel
 def flush(w: Scaled) -> None:
-    """Set a to 1 again, and put the sum so far away; a pass over all coordinates."""
-    s = w.scalars
+    """Set a to 1 and β to 0 again, and put the sum so far away; a pass over all coordinates, if it is not so."""
+    s, u, past = w.scalars, w.u, w.past
     a, sum_a = s[A], s[SUM_A]
-    for k in range(w.u.size):
-        w.past[k] += sum_a * w.u[k]
-        w.u[k] *= a
-    for i in range(w.held.beta.size):
-        w.held.past[i] += sum_a * w.held.beta[i]
-        w.held.beta[i] *= a
-        w.held.along_u[i] *= a
+    if a == 1.0 and sum_a == 0.0:
+        return
+    if s[HOLDS] != 0.0:
+        let_go(w)
+    for k in range(np.uint64(u.size)):
+        past[k] += sum_a * u[k]
+        u[k] *= a
     s[A], s[SUM_A] = 1.0, 0.0
     sum_up(w)
 
 
 @kernel
+def let_go(w: Scaled) -> None:
+    """Add Zβ to u and its past to that of u, and hold nothing; a pass over all coordinates."""
+    held = w.held
+    for k in range(w.u.size):
+        w.u[k] += held_at(w, k, held.beta)
+        w.past[k] += held_at(w, k, held.past)
+    held.beta[:] = 0.0
+    held.past[:] = 0.0
+    w.scalars[HOLDS] = 0.0
+
+
+@kernel
 def sum_up(w: Scaled) -> None:
     """Compute ‖u + Zβ‖², ⟨u + Zβ, c⟩ and Zᵀ(u + Zβ) anew; a pass over all coordinates."""
+    s = w.scalars
+    if s[HOLDS] == 0.0:
+        s[UU], s[UC] = dense_dot(w.u, w.u), dense_dot(w.u, w.c)
+    else:
+        sum_up_held(w)
+    s[PEAK] = s[UU]
+
+
+@kernel
+def sum_up_held(w: Scaled) -> None:
+    """Do so where Z is held."""
     s, held = w.scalars, w.held
     s[UU], s[UC] = 0.0, 0.0
-    for i in range(held.beta.size):
-        held.along_u[i] = 0.0
+    held.along_u[:] = 0.0
     for k in range(w.u.size):
         value = w.u[k] + held_at(w, k, held.beta)
         s[UU] += value * value
         s[UC] += value * w.c[k]
-        if s[HOLDS] != 0.0:
-            for i in range(held.beta.size):
-                held.along_u[i] += held.Z[k, i] * value
-    s[PEAK] = s[UU]
+        for i in range(held.beta.size):
+            held.along_u[i] += held.Z[k, i] * value
 
 
 @inlined

@@ -16,7 +16,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from stoic.kernels.jit import inlined, kernel
-from stoic.kernels.rows import CSR, FUSED, entries
+from stoic.kernels.rows import CSR, FREE, FUSED, entries
 
 Floats = NDArray[np.float64]
 
@@ -220,13 +220,15 @@ def needs_rebase(w: Thresholded, step: float, l1: float) -> bool:
 
 @kernel
 def rebase(w: Thresholded) -> None:
-    """Write every coordinate out and start the table anew; a pass over all coordinates."""
-    s, line = w.scalars, line_now(w)
-    s[SIZE] = 0.0
-    for k in range(w.v.size):
-        w.past[k] += gathered(w, w.v[k], line)
-        w.v[k] = line.p * shrunk(w.v[k], line.q)
-        s[SIZE] = max(s[SIZE], abs(w.v[k]))
+    """Write every coordinate out and start the table anew; a pass over all coordinates, if the table has begun."""
+    if w.scalars[NOW] == 0.0:
+        return
+    line, v, past, size = line_now(w), w.v, w.past, 0.0
+    for k in range(np.uint64(v.size)):
+        past[k] += gathered(w, v[k], line)
+        v[k] = line.p * shrunk(v[k], line.q)
+        size = max(size, abs(v[k]))
+    w.scalars[SIZE] = size
     begin_table(w)
 
 
@@ -259,12 +261,27 @@ def pass_time(w: Thresholded, step: float, l1: float, l2: float) -> None:
 @kernel
 def measure(w: Thresholded) -> float:
     """Return ‖w − c‖ exactly, intercept included, and close the bracket on it; a pass over all coordinates."""
-    s, line = w.scalars, line_now(w)
-    total = (s[TAIL] - s[TAIL_C]) ** 2
-    for k in range(w.v.size):
-        total += (line.p * shrunk(w.v[k], line.q) - w.c[k]) ** 2
-    s[LOW] = s[HIGH] = np.sqrt(total)
+    s = w.scalars
+    s[LOW] = s[HIGH] = np.sqrt(squared_from_center(w) + (s[TAIL] - s[TAIL_C]) ** 2)
     return s[HIGH]
+
+
+def squared_from_center(w: Thresholded) -> float:
+    """Return ‖w − c‖², without the intercept."""
+    line = line_now(w)
+    return float(np.sum((line.p * (w.v - np.clip(w.v, -line.q, line.q)) - w.c) ** 2))
+
+
+@overload(squared_from_center, jit_options=FREE)
+def _squared_from_center(w: Thresholded) -> Any:
+    def summed(w: Thresholded) -> float:
+        line, v, c, total = line_now(w), w.v, w.c, 0.0
+        for k in range(np.uint64(v.size)):
+            move = line.p * shrunk(v[k], line.q) - c[k]
+            total += move * move
+        return total
+
+    return summed
 
 
 @kernel
