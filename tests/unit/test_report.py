@@ -269,7 +269,10 @@ def test_outputs_are_written_beside_the_store_and_said_in_words(tmp_path):
         "results.csv", "results.parquet", "grid.csv", "summary.md", "report.html", "figure_l1.png",
         "figure_l1.svg", "figure_l1.pdf", "figure_l2.png", "figure_l2.svg", "figure_l2.pdf",
     }  # fmt: skip
-    assert [line[:4] for line in said.splitlines()[:2]] == ["L1: ", "L2: "]
+    lines = said.splitlines()
+    assert lines[1] == "L1, squared loss, temperature 10"
+    assert lines[2].split()[:3] == ["method", "λ_reg", "step"]
+    assert [line[:4] for line in lines[lines.index("") + 1 :] if line[:1] == "L" and ": " in line] == ["L1: ", "L2: "]
     assert f"stoic report &#x27;{folder}&#x27;" in (folder / "report.html").read_text(encoding="utf-8")
 
 

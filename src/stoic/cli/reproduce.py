@@ -1,8 +1,10 @@
 """``stoic reproduce``: the paper's experiment, end to end."""
 
+import math
 import shlex
 import signal
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NoReturn
@@ -139,11 +141,12 @@ def _stop(_signal: int, _frame: object) -> NoReturn:
 
 
 class _Bars:
-    """One progress bar after another; a line each where there is no terminal."""
+    """One progress bar after another; where there is no terminal, a line for every tenth."""
 
     def __init__(self) -> None:
         self._stack, self._what = ExitStack(), ""
         self._update: Any = None
+        self._start, self._first, self._said = 0.0, 0, 0
 
     def __enter__(self) -> "_Bars":
         return self
@@ -158,7 +161,16 @@ class _Bars:
 
             self._stack.close()
             self._update = self._stack.enter_context(progress_bar(max(1, total), visible=True))
-            self._what = what
-            if not sys.stderr.isatty():
-                click.echo(f"{what}: {done} of {total} runs are done" if total else f"{what}: preparing", err=True)
+            self._what, self._start, self._first, self._said = what, time.monotonic(), done, -1
         self._update(done, what)
+        if not sys.stderr.isatty() and 10 * done // max(1, total) > self._said:
+            self._said = 10 * done // max(1, total)
+            click.echo(self._line(done, total), err=True)
+
+    def _line(self, done: int, total: int) -> str:
+        if not total:
+            return f"{self._what}: preparing"
+        new = done - self._first
+        left = (time.monotonic() - self._start) / new * (total - done) if new else 0.0
+        more = f", about {math.ceil(left / 60.0)} min left" if left else ""
+        return f"{self._what}: {done} of {total} runs are done{more}"

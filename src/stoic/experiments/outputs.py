@@ -7,7 +7,7 @@ from stoic.experiments.figures import write_figures
 from stoic.experiments.headline import against_the_paper, unfinished, what_came_out
 from stoic.experiments.report import write_report
 from stoic.experiments.results import load_results
-from stoic.experiments.tables import write_tables
+from stoic.experiments.tables import short_summary, write_tables
 
 
 def write_outputs(folder: Path) -> str:
@@ -21,7 +21,7 @@ def write_outputs(folder: Path) -> str:
     Returns
     -------
     str
-        A line for each regularizer, and what is missing.
+        The summary as plain text, who is ahead with each regularizer, and what is missing.
 
     Raises
     ------
@@ -37,4 +37,5 @@ def write_outputs(folder: Path) -> str:
     write_figures(results, folder)
     write_report(results, folder, shlex.join(["stoic", "report", str(folder)]))
     found = (f"{regularizer}: {words}" for regularizer, words in what_came_out(results))
-    return "\n".join(filter(None, [*found, against_the_paper(results), unfinished(results)]))
+    words = filter(None, [*found, against_the_paper(results), unfinished(results)])
+    return "\n".join([short_summary(results), "", *words])

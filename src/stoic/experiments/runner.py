@@ -119,11 +119,10 @@ class _Runner:
         """Carry out those of the runs that are not yet in the store."""
         known = self.store.known(but_failed=retry_failed)
         left = {run.key: run for run in runs if run.key not in known}
-        done = len(runs) - len(left)
-        self.progress(done, len(runs), what)
         if left and not self.is_prepared:
             self._prepare()
-        crashes = 0
+        done, crashes = len(runs) - len(left), 0
+        self.progress(done, len(runs), what)
         while left:
             try:
                 for run, outcome in self._outcomes(left.values()):

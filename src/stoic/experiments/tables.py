@@ -151,6 +151,25 @@ def summary_row(line: Line) -> list[str]:
     ]
 
 
+_SHORT = ("method", "λ_reg", "step", "test MSE, mean ± sd", "median [quartiles]", "seconds", "diverged", "remarks")
+
+
+def short_summary(results: Results) -> str:
+    """Return the tables of the selection that the figures are about, in columns of plain text."""
+    kept = [next(place for place, name in enumerate(_HEAD) if name.startswith(head)) for head in _SHORT]
+    parts = []
+    for name, lines in grouped_lines(results, results.spec.selection):
+        rows = [summary_row(line) for line in lines]
+        parts += [f"\n{name}", _in_columns([_SHORT, *([row[place] for place in kept] for row in rows)])]
+    return "\n".join(parts)
+
+
+def _in_columns(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def failure_rows(results: Results) -> Iterator[list[str]]:
     """Yield the runs that failed, those alike in one row: method, problem, number, place in the grid, reason."""
 
