@@ -272,7 +272,7 @@ def test_outputs_are_written_beside_the_store_and_said_in_words(tmp_path):
     lines = said.splitlines()
     assert lines[1] == "L1, squared loss, temperature 10"
     assert lines[2].split()[:3] == ["method", "λ_reg", "step"]
-    assert [line[:4] for line in lines[lines.index("") + 1 :] if line[:1] == "L" and ": " in line] == ["L1: ", "L2: "]
+    assert [line[:4] for line in lines if line.startswith(("L1: ", "L2: "))] == ["L1: ", "L2: "]
     assert f"stoic report &#x27;{folder}&#x27;" in (folder / "report.html").read_text(encoding="utf-8")
 
 
