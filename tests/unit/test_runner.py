@@ -121,6 +121,14 @@ def test_a_run_that_fails_is_stored_with_its_reason_and_run_again_on_request(und
     ]
 
 
+def test_what_the_noise_of_the_grid_was_is_kept(undisturbed):
+    with Store(undisturbed) as store:
+        facts = store.facts()
+    assert set(facts["noise"]) == set(facts["spec"]["noise"])
+    for drawn in facts["noise"].values():
+        assert drawn["median"] ** 2 <= drawn["mean square"] <= drawn["largest"] ** 2
+
+
 def test_processes_that_are_killed_are_started_again_but_not_for_ever(undisturbed, tmp_path, monkeypatch):
     def crashing(self, runs):
         for place, found in enumerate(outcomes(self, runs)):

@@ -51,7 +51,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are in `Spec`
     ("--noise", _NAMES, "Kinds of label noise (the paper's six), or none."),
     ("--sparse-share", float, "Share of the rows that sparse noise hits (0.1)."),
     ("--losses", _NAMES, "squared (default), huber, absolute; the first makes the figures."),
-    ("--temperatures", _NUMBERS, "Of KL group DRO (10); the first makes the figures."),
+    ("--temperatures", _NUMBERS, "Of KL group DRO (1000); the first makes the figures."),
     ("--regularizers", _NAMES, "l1,l2 (default)."),
     ("--methods", _NAMES, "rrosc,rmscg,asc-pg,rcivr (default), or any other method of stoic.minimize."),
     ("--alphas", _NUMBERS, "Weights of the regularizer to choose from (1e-5,...,1e5)."),

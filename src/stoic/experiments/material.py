@@ -83,6 +83,21 @@ def noisy(rows: Rows, spec: Spec, *names: str | float) -> Rows:
     return Rows(rows.X, labels, groups)
 
 
+def noise_of_the_grid(material: Material, spec: Spec) -> dict[str, dict[str, float]]:
+    """Return what was drawn for the grid, by kind of noise: how the kinds differ in size, and how far a shift goes."""
+    rows = noisy(material.train, spec, "grid")
+    by_kind = {name: (rows.y - material.train.y)[rows.groups == k] for k, name in enumerate(spec.noise)}
+    return {
+        name: {
+            "median": float(np.median(noise)),
+            "mean square": float(np.mean(noise**2)),
+            "largest": float(np.abs(noise).max()),
+        }
+        for name, noise in by_kind.items()
+        if noise.size
+    }
+
+
 def first(rows: Rows, n: int) -> Rows:
     """Return the first n rows; of a CSR matrix without a copy."""
     if isinstance(rows.X, np.ndarray):

@@ -13,6 +13,9 @@ from stoic.experiments.tables import failure_rows
 from stoic.experiments.wording import SELECTED_BY, listed, noise_in_words, percent
 
 
+_DRAWN = ("median", "mean square", "largest")
+
+
 def data(results: Results) -> Html:
     """Return what is known about the data and the noise."""
     spec = results.spec
@@ -20,14 +23,19 @@ def data(results: Results) -> Html:
     known: dict[str, object] = {"data": data_name(spec), "source": spec.data, **facts}
     if not spec.noise:
         return joined([terms(known), element("p", "The labels were used as they are, without added noise.")])
-    rows = [[name, noise_in_words(name)] for name in spec.noise]
+    drawn = results.facts.get("noise", {})
+    rows = [[name, noise_in_words(name), *map(_value, _drawn(drawn.get(name, {})))] for name in spec.noise]
     note = (
         f"Each training row gets one of these kinds at random, and the kinds are the groups of the problem. "
-        f"Sparse noise hits {percent(spec.sparse_share)} of its rows. Test labels are {spec.test_labels}."
+        f"Sparse noise hits {percent(spec.sparse_share)} of its rows. Test labels are {spec.test_labels}. The "
+        f"last columns are about the noise drawn for the grid; that of a trial is another draw of the same laws."
     )
-    return joined(
-        [terms(known), table("Kinds of noise", ("name", "noise"), rows), element("p", note, class_="note")]
-    )
+    head = ("name", "noise", *_DRAWN)
+    return joined([terms(known), table("Kinds of noise", head, rows), element("p", note, class_="note")])
+
+
+def _drawn(facts: Mapping[str, Any]) -> list[Any]:
+    return [facts.get(name, "–") for name in _DRAWN]
 
 
 def _value(value: Any) -> object:

@@ -14,7 +14,7 @@ import numpy as np
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from stoic.errors import InvalidParameter, SolveFailed
-from stoic.experiments.material import Material, prepare, save
+from stoic.experiments.material import Material, noise_of_the_grid, prepare, save
 from stoic.experiments.results import SELECTIONS
 from stoic.experiments.runs import Outcome, Run, grid_of, settings_of
 from stoic.experiments.select import chosen_cells, stored_grid
@@ -145,6 +145,7 @@ class _Runner:
         material = prepare(self.spec)
         save(material, self.scratch)
         self.store.set_fact("data", description(material, self.spec))
+        self.store.set_fact("noise", noise_of_the_grid(material, self.spec))
         self.is_prepared = True
 
     def _outcomes(self, runs: Iterable[Run]) -> Iterator[tuple[Run, Outcome]]:

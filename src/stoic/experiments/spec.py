@@ -71,7 +71,7 @@ class Spec(BaseModel):
     noise: tuple[str, ...] = tuple(NOISES)
     sparse_share: Share = 0.1
     losses: tuple[Literal["squared", "huber", "absolute"], ...] = ("squared",)
-    temperatures: tuple[Positive, ...] = (10.0,)
+    temperatures: tuple[Positive, ...] = (1000.0,)
     regularizers: tuple[Literal["l1", "l2"], ...] = ("l1", "l2")
     methods: tuple[str, ...] = PAPER_METHODS
     alphas: tuple[Positive, ...] = DECADES
