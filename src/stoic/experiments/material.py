@@ -84,7 +84,7 @@ def noisy(rows: Rows, spec: Spec, *names: str | float) -> Rows:
 
 
 def noise_of_the_grid(material: Material, spec: Spec) -> dict[str, dict[str, float]]:
-    """Return what was drawn for the grid, by kind of noise: how the kinds differ in size, and how far a shift goes."""
+    """Return how large the noise of the grid is, by kind."""
     rows = noisy(material.train, spec, "grid")
     by_kind = {name: (rows.y - material.train.y)[rows.groups == k] for k, name in enumerate(spec.noise)}
     return {

@@ -12,7 +12,6 @@ from stoic.experiments.spec import Spec
 from stoic.experiments.tables import failure_rows
 from stoic.experiments.wording import SELECTED_BY, listed, noise_in_words, percent
 
-
 _DRAWN = ("median", "mean square", "largest")
 
 
