@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup demo reproduce test test-all fuzz bench check lint types contracts doctest format figures clean
+.PHONY: help setup reproduce test test-all fuzz bench check lint types contracts doctest format figures clean
 .DEFAULT_GOAL := help
 
 help:            ## list the commands
@@ -17,9 +17,6 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 setup: $(VENV)/.installed    ## make .venv and install stoic with its tools
-
-demo: setup      ## solve a heavy-tailed group-DRO problem with every method: a table and a figure
-	$(BIN)/python examples/every_method.py
 
 reproduce: setup ## the paper's experiment, a quick version: tables, figures and a report in reproduced/
 	$(BIN)/stoic reproduce --quick --out reproduced
@@ -55,9 +52,10 @@ format: setup    ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-figures: setup   ## redraw the figures of the docs
+figures: setup reproduce    ## redraw the figures of the docs
 	$(BIN)/python docs/figures/lemma_1.py
-	$(BIN)/python examples/every_method.py --out docs/figures/every_method.png
+	cp reproduced/figure_l1.png docs/figures/quick_l1.png
+	cp reproduced/figure_l2.png docs/figures/quick_l2.png
 
 clean:           ## remove everything make has made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

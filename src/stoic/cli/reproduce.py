@@ -14,12 +14,10 @@ import click
 from stoic.cli.main import INTERRUPTED
 
 QUICK: dict[str, Any] = {
-    "size": 0.1,
-    "alphas": tuple(float(f"1e{k}") for k in (-5, -4, -3, -2, -1)),
-    "steps": tuple(float(f"1e{k}") for k in (-4, -3, -2, -1, 0, 1, 2)),
-    "budget": 60_000,
-    "trials": 3,
-    "evaluations": 30,
+    "size": 0.2,
+    "alphas": tuple(float(f"1e{k}") for k in range(-5, 0)),
+    "steps": tuple(float(f"1e{k}") for k in range(-4, 4)),
+    "budget": 80_000,
 }
 
 
