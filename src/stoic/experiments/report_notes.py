@@ -8,6 +8,7 @@ from stoic.experiments.headline import data_name
 from stoic.experiments.markup import Html, element, joined, table, terms
 from stoic.experiments.protocol import choices
 from stoic.experiments.results import Results
+from stoic.experiments.runs import HOPELESS
 from stoic.experiments.spec import Spec
 from stoic.experiments.tables import failure_rows
 from stoic.experiments.wording import SELECTED_BY, listed, noise_in_words, percent
@@ -57,9 +58,9 @@ def selection(spec: Spec) -> Html:
         f"pair with the smallest {SELECTED_BY[spec.selection]} of the squared errors on the validation rows; of "
         f"equal ones that with the smaller step, then with the larger λ_reg. Validation labels are as noisy as "
         f"the others.",
-        "Runs that diverged, failed, or were given up because a quarter of the samples had left the error far "
-        "above that of the zero model are not chosen. Trials then use all training rows, each with noise of its "
-        "own that all methods share.",
+        f"Runs that diverged, failed, or were given up because a quarter of the samples had left the error above "
+        f"{HOPELESS:,.0f} times that of the zero model are not chosen. Trials then use all training rows, each "
+        f"with noise of its own that all methods share.",
         f"The {SELECTED_BY[other]} of the squared errors is the other way of selection; its cells were run as "
         f"well, and are in the summary and in results.csv.",
     )

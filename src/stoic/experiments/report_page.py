@@ -142,13 +142,17 @@ def grid(results: Results, charts: list[Chart]) -> Html:
     parts = [switch("Validation error", "grid_selection", _ways(spec))]
     if len(problems(spec)) > 1:
         parts.append(menu("Problem", "grid_problem", _problem_names(spec)))
+    note = (
+        "Error on the validation rows at the end of each run of the grid. Colors show by how much it is above the "
+        "lowest of all maps, on a log scale from a thousandth of that to ten times it."
+    )
     marks = [element("li", _glyph(mark), " ", words) for mark, words in _MARKS.items()]
     bar = element(
-        "div", class_="colorbar", role="img", aria_label="Colors: from low to high error, on a log scale"
+        "div", class_="colorbar", role="img", aria_label="Colors: by how much an error is above the lowest"
     )
     return joined(
         [
-            element("p", "Error on the validation rows at the end of each run of the grid.", class_="note"),
+            element("p", note, class_="note"),
             element("form", *parts, class_="switches", aria_label="What the maps of the grid show"),
             element("div", bar, element("ul", *marks, class_="marks"), class_="key"),
             *(_maps(spec, regularizer, maps) for regularizer in spec.regularizers),

@@ -10,6 +10,9 @@ from stoic.experiments.spec import Spec
 Phase: TypeAlias = Literal["grid", "trial"]
 Ending: TypeAlias = Literal["finished", "diverged", "hopeless", "failed"]
 
+HOPELESS = 1e3
+"""Times the error of the zero model: a cell above that when a quarter of the budget is spent is given up."""
+
 
 @dataclass(frozen=True)
 class Setting:

@@ -10,7 +10,7 @@ import numpy as np
 
 from stoic.driver import minimize
 from stoic.experiments.material import Material, first, last, load, noisy
-from stoic.experiments.runs import Ending, Outcome, Phase, Run, Setting
+from stoic.experiments.runs import HOPELESS, Ending, Outcome, Phase, Run, Setting
 from stoic.experiments.scores import Score, Scores, mean_squared, robust_mean_squared, worst_group
 from stoic.experiments.seeds import generator
 from stoic.experiments.solvers import solver_for
@@ -23,7 +23,6 @@ from stoic.protocols import Regularizer
 from stoic.regularizers import L1, L2, Zero
 from stoic.result import Record, Result, Status
 
-HOPELESS = 1e3  # times the error of the zero model, when a quarter of the budget is spent: such a cell is given up
 _PILOT_SIZE = 200
 _LOOKS_AT_A_CELL = 8
 _VALIDATION: dict[str, Score] = {"plain": mean_squared, "robust": robust_mean_squared}

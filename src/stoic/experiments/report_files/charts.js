@@ -9,7 +9,7 @@
   const scoreNames = { mse: "test MSE", robust: "robust test MSE", worst_group: "test MSE of the worst group" };
   const hidden = new Map(data.charts.map((chart) => [chart.id, new Set()]));
   const BARS = 8, FEWEST_BARS = 3; // of a curve, at points of its own where there are enough; more hide each other
-  const DECADES = 2; // of the color scale: what is worse by more than that is bad enough
+  const LEAST = 1e-3, MOST = 10; // ends of the color scale: how far above the lowest error, in units of it
 
   const config = {
     responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
@@ -106,14 +106,14 @@
     grid(chart, chosen) {
       const here = (c) => String(c.problem) === chosen.grid_problem;
       const cells = chart.cells.filter(here);
+      const lowest = lowestError(chosen);
       const z = chart.alphas.map(() => chart.steps.map(() => null));
       const text = chart.alphas.map(() => chart.steps.map(() => "not run"));
       for (const cell of cells) {
         const error = cell[chosen.grid_selection];
-        z[cell.alpha][cell.step] = error === null ? null : Math.log10(error);
+        z[cell.alpha][cell.step] = error === null ? null : heatOf(error, lowest);
         text[cell.alpha][cell.step] = error === null ? wrapped(`${cell.ending}. ${cell.message}`) : `error ${short(error)}`;
       }
-      const [low, high] = heatRange(chosen);
       const best = chart.chosen.filter((c) => here(c) && c.selection === chosen.grid_selection);
       const named = (names) => {
         const every = names.length > 6 ? 2 : 1;
@@ -121,7 +121,7 @@
         return { tickvals: kept, ticktext: kept.map((i) => names[i]), range: [-0.5, names.length - 0.5], fixedrange: true };
       };
       const heat = {
-        type: "heatmap", z, text, zmin: low, zmax: high, xgap: 1, ygap: 1, showscale: false, hoverongaps: true,
+        type: "heatmap", z, text, zmin: Math.log10(LEAST), zmax: Math.log10(MOST), xgap: 1, ygap: 1, showscale: false, hoverongaps: true,
         colorscale: [[0, css("--heat-low")], [0.5, css("--heat-middle")], [1, css("--heat-high")]],
         customdata: chart.alphas.map((alpha) => chart.steps.map((step) => [alpha, step])),
         hovertemplate: "λ<sub>reg</sub> %{customdata[0]}, step %{customdata[1]}<br>%{text}<extra></extra>",
@@ -200,26 +200,27 @@
     };
   }
 
-  /** Limits of the logarithm of the error, the same for all maps in sight. */
-  function heatRange(chosen) {
+  /** The lowest error of all maps in sight; 0 where there is none. */
+  function lowestError(chosen) {
     const errors = data.charts.filter((chart) => chart.kind === "grid").flatMap((chart) => chart.cells)
       .filter((cell) => String(cell.problem) === chosen.grid_problem)
-      .map((cell) => cell[chosen.grid_selection]).filter((error) => error !== null && error > 0);
-    if (!errors.length) return [0, 1];
-    const logs = errors.map(Math.log10);
-    const low = logs.reduce((a, b) => Math.min(a, b));
-    const high = logs.reduce((a, b) => Math.max(a, b));
-    return [low, Math.max(low + 1e-6, Math.min(high, low + DECADES))];
+      .map((cell) => cell[chosen.grid_selection]).filter((error) => error !== null);
+    return errors.length ? errors.reduce((a, b) => Math.min(a, b)) : 0;
+  }
+
+  /** The color of an error: noisy labels set a floor to all of them, so it is the excess that tells cells apart. */
+  function heatOf(error, lowest) {
+    const excess = lowest > 0 ? error / lowest - 1 : error;
+    return Math.log10(Math.min(MOST, Math.max(LEAST, excess)));
   }
 
   function showColorbar(chosen) {
     const bar = document.querySelector(".colorbar");
     if (!bar) return;
-    const [low, high] = heatRange(chosen);
+    const lowest = lowestError(chosen);
     const label = (text) => Object.assign(document.createElement("span"), { textContent: text });
-    const capped = high === low + DECADES ? " or more" : "";
     bar.replaceChildren(
-      label(`error ${short(10 ** low)}`), document.createElement("i"), label(`${short(10 ** high)}${capped}`));
+      label(`error ${short(lowest)}`), document.createElement("i"), label(`${short(lowest * (1 + MOST))} or more`));
   }
 
   function showLegend(chart, entries) {
