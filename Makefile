@@ -52,7 +52,7 @@ format: setup    ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-figures: setup reproduce    ## redraw the figures of the docs
+figures: reproduce    ## redraw the figures of the docs
 	$(BIN)/python docs/figures/lemma_1.py
 	cp reproduced/figure_l1.png docs/figures/quick_l1.png
 	cp reproduced/figure_l2.png docs/figures/quick_l2.png

@@ -16,7 +16,9 @@ _log = logging.getLogger("stoic")
 
 ENGINES = ("auto", "plain", "compiled", "renumbered")
 _KERNELS = ("compiled", "renumbered")
-_WORTH_COMPILING = 50_000  # samples: below, loading the kernels takes longer than the plain engine
+# Samples, and samples times columns, since a plain step passes over all of these: below both, to load the kernels
+# takes longer than to run the plain engine.
+_MANY, _MANY_ENTRIES = 50_000, 100_000_000
 
 
 class Engine(Protocol):
@@ -58,7 +60,8 @@ def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Meter
     IncompatibleParts
         If "compiled" is asked for and the kernels lack a part.
     """
-    if engine == "plain" or (engine == "auto" and meter.left < _WORTH_COMPILING):
+    is_short = meter.left < _MANY and meter.left * problem.dimension < _MANY_ENTRIES
+    if engine == "plain" or (engine == "auto" and is_short):
         return PlainEngine()
     from stoic.engines.compiled import CompiledEngine, missing  # noqa: PLC0415 - loads numba
 
