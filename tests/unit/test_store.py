@@ -14,7 +14,7 @@ from stoic.experiments.spec import Spec
 from stoic.experiments.store import NAME, DamagedStore, Store, locked
 
 SETTING = Setting("squared", 10.0, "l1", "rrosc")
-SPEC = Spec(alphas=(0.1, 0.2, 0.3, 0.4, 0.5), steps=(1.0, 5.0, 10.0))
+SPEC = Spec(temperatures=(10.0,), alphas=(0.1, 0.2, 0.3, 0.4, 0.5), steps=(1.0, 5.0, 10.0))
 
 
 def run_of(alpha=0.1, step=1.0, phase="grid", repetition=0):
