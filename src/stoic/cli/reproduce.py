@@ -169,6 +169,6 @@ class _Bars:
         if not total:
             return f"{self._what}: preparing"
         new = done - self._first
-        left = (time.monotonic() - self._start) / new * (total - done) if new else 0.0
-        more = f", about {math.ceil(left / 60.0)} min left" if left else ""
+        minutes = (time.monotonic() - self._start) / new * (total - done) / 60.0 if new else 0.0
+        more = f", about {math.ceil(minutes)} min left" if minutes > 1.0 else ""
         return f"{self._what}: {done} of {total} runs are done{more}"
