@@ -35,6 +35,7 @@ _HOMES = {
     "stoic.regularizers": ("L1", "L2", "Box", "ElasticNet", "Simplex", "Zero", "prox_in_ball"),
     "stoic.result": ("Result", "Status"),
     "stoic.plans": ("Constants", "Plan"),
+    "stoic.growing": ("growing_plan",),
     "stoic.schedules": ("theorem_1", "theorem_2", "theorem_3"),
     "stoic.solvers.alexr": ("ALEXR",),
     "stoic.solvers.asc_pg": ("ASCPG",),

@@ -58,13 +58,13 @@ def theorem_1(constants: Constants, *, eps0: float, eps: float, step_size: float
     >>> plan.samples, plan.success_probability
     (29520, None)
     """
-    gaps = _gaps_at_starts(eps0, eps)
+    gaps = gaps_at_starts(eps0, eps)
     step_size = _step_size(constants, step_size)
     mu, growth = constants.mu, constants.mu * step_size
     y_noise, z_noise = _squared_gradient_noise(constants)
     noise = 8.0 * (2.0 * growth * z_noise + (2.0 * growth + 1.0) * y_noise)
-    n_steps = _whole("n_steps", 8.0 / mu / step_size + 4.0)
-    stages = (Stage(step_size, n_steps, _whole("batch_size", noise / mu / gap)) for gap in gaps)
+    n_steps = whole("n_steps", 8.0 / mu / step_size + 4.0)
+    stages = (Stage(step_size, n_steps, whole("batch_size", noise / mu / gap)) for gap in gaps)
     return Plan(tuple(stages), float(eps0), float(eps), None)
 
 
@@ -123,14 +123,14 @@ def theorem_2(
     >>> round(stage.delta * 2 * stage.n_steps * plan.n_stages, 3)
     0.05
     """
-    gaps = _gaps_at_starts(eps0, eps)
+    gaps = gaps_at_starts(eps0, eps)
     delta = check_probability("delta", delta)
     step_size = _step_size(constants, step_size)
     mu = constants.mu
     noise = 16.0 * 27.0 * (mu * step_size + 1.0) * sum(_squared_gradient_noise(constants))
-    n_steps = _whole("n_steps", 4.0 * (2.0 / mu / step_size + 1.0))
+    n_steps = whole("n_steps", 4.0 * (2.0 / mu / step_size + 1.0))
     share = delta / (2 * n_steps * len(gaps))
-    block_sizes = (_whole("batch_size", noise / mu / gap) for gap in gaps)
+    block_sizes = (whole("batch_size", noise / mu / gap) for gap in gaps)
     stages = (Stage(step_size, n_steps, n_vector_blocks(share) * size, share) for size in block_sizes)
     return Plan(tuple(stages), float(eps0), float(eps), 1.0 - delta)
 
@@ -201,10 +201,10 @@ def theorem_3(
     >>> stage.n_blocks, stage.reference_size, round(stage.radius, 3), round(plan.success_probability, 3)
     (112, 112, 4.472, 0.95)
     """
-    gaps = _gaps_at_starts(eps0, eps)
+    gaps = gaps_at_starts(eps0, eps)
     share = check_probability("delta", delta) / (6 * len(gaps))
     m, c = check_count("batch_size", batch_size), check_count("reference_block_size", reference_block_size)
-    stages = tuple(_truncated_stage(constants, gap, share, m, c) for gap in gaps)
+    stages = tuple(truncated_stage(constants, gap, share, m, c) for gap in gaps)
     return Plan(stages, float(eps0), float(eps), 1.0 - delta if constants.L_f == 0.0 else None)
 
 
@@ -259,11 +259,14 @@ def one_stage_terms(
     )
 
 
-def _truncated_stage(constants: Constants, gap: float, delta: float, m: int, c: int) -> TruncatedStage:
-    ell = math.log(1.0 / delta)
-    step_size = _truncated_step_size(constants, gap, ell, m)
-    n_steps = _whole(
-        "n_steps", max(10.0 / constants.mu / step_size, 27.0 * m / c, 2.0 * ell * (2.0 * ell + 1.0) / 3.0)
+def truncated_stage(
+    constants: Constants, gap: float, delta: float, m: int, c: int, n_terms: int = 5
+) -> TruncatedStage:
+    """Return the stage that makes each of so many terms of its bound at most a share of half the gap."""
+    ell, parts = math.log(1.0 / delta), 2.0 * n_terms
+    step_size = _truncated_step_size(constants, gap, ell, m, parts)
+    n_steps = whole(
+        "n_steps", max(parts / constants.mu / step_size, 27.0 * m / c, 2.0 * ell * (2.0 * ell + 1.0) / 3.0)
     )
     radius = math.sqrt(2.0 * gap / constants.mu)
     nu, root = math.sqrt(27.0 / c), math.sqrt(n_steps / m)
@@ -276,9 +279,9 @@ def _truncated_stage(constants: Constants, gap: float, delta: float, m: int, c: 
     return TruncatedStage(step_size, n_steps, m, radius, c * n_vector_blocks(delta), delta, levels)
 
 
-def _truncated_step_size(constants: Constants, gap: float, ell: float, m: int) -> float:
+def _truncated_step_size(constants: Constants, gap: float, ell: float, m: int, parts: float) -> float:
     """Return the smallest bound on η of the appendix, 4) or 5): the others and 1/(2L) never bind."""
-    noise = 1280.0 * (ell + 1.0) * (ell + 1.0) * max(_squared_gradient_noise(constants))
+    noise = 128.0 * parts * (ell + 1.0) * (ell + 1.0) * max(_squared_gradient_noise(constants))
     curvature = (
         16.0 * (ell + 1.0) * max(constants.C_g * constants.C_g * constants.L_f, constants.C_f * constants.L_g)
     )
@@ -292,11 +295,12 @@ def _squared_gradient_noise(constants: Constants) -> tuple[float, float]:
     return y * y, z * z
 
 
-def _gaps_at_starts(eps0: float, eps: float) -> tuple[float, ...]:
+def gaps_at_starts(eps0: float, eps: float) -> tuple[float, ...]:
+    """Return the gaps with which stages start that halve it until it is at most eps."""
     eps0, eps = check_positive("eps0", eps0), check_positive("eps", eps)
     if eps >= eps0:
         raise InvalidParameter(f"eps={eps:g} is not below eps0={eps0:g}: the start is already good enough.")
-    n_stages = _whole("n_stages", math.log2(eps0 / eps))
+    n_stages = whole("n_stages", math.log2(eps0 / eps))
     return tuple(eps0 / 2.0**k for k in range(n_stages))
 
 
@@ -316,7 +320,8 @@ def _usable(step_size: float) -> float:
     return step_size
 
 
-def _whole(name: str, least: float) -> int:
+def whole(name: str, least: float) -> int:
+    """Return the smallest whole number that is at least so large; 1 or more."""
     if not math.isfinite(least):
         raise InvalidParameter(
             f"{name} overflows: the constants ask for more than can be counted; rescale the problem."

@@ -1,0 +1,84 @@
+"""The plan with growing batches: six terms, each small enough, and no more samples than the theorem says."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import stoic
+from stoic.errors import InvalidParameter
+from stoic.growing import growing_plan, growing_stage_terms
+from stoic.plans import Constants
+from stoic.schedules import theorem_3
+
+ROUNDING = 1 + 1e-9
+ORDINARY = Constants(C_f=1.0, L_f=0.5, C_g=2.0, L_g=0.5, sigma0=1.0, sigma1=3.0, mu=0.1)
+
+
+def plans(n, seed=0):
+    """Yield plans for constants, gaps and delta that spread over several decades; some constants are 0."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        *values, M_f, eps0 = 10.0 ** rng.uniform(-3, 3, 9)
+        values = np.where(rng.random(7) < 0.06, 0.0, values)
+        values[6] = values[6] or 1.0  # mu
+        constants, eps = Constants(*map(float, values)), eps0 * float(10.0 ** rng.uniform(-3, -0.01))
+        settings = {"eps0": float(eps0), "eps": eps, "delta": float(10.0 ** rng.uniform(-6, -0.1))}
+        yield constants, float(M_f), growing_plan(constants, hessian_lipschitz=float(M_f), **settings)
+
+
+def test_each_of_the_six_terms_is_at_most_a_twelfth_of_the_gap():
+    for constants, M_f, plan in plans(1000):
+        for stage, gap in zip(plan.stages, plan.gaps[:-1], strict=True):
+            terms = growing_stage_terms(constants, stage, gap, hessian_lipschitz=M_f)
+            assert len(terms) == 6
+            assert max(terms) <= gap / 12 * ROUNDING
+
+
+def test_a_batch_smaller_by_one_would_not_do():
+    checked = 0
+    for constants, M_f, plan in plans(300):
+        for stage, gap in zip(plan.stages, plan.gaps[:-1], strict=True):
+            if stage.batch_size > 1:
+                smaller = dataclasses.replace(stage, batch_size=stage.batch_size - 1)
+                assert growing_stage_terms(constants, smaller, gap, hessian_lipschitz=M_f)[5] > gap / 12 / ROUNDING
+                checked += 1
+    assert checked > 300
+
+
+def test_batches_and_stages_grow_by_the_root_of_two_and_steps_shrink_by_it():
+    plan = growing_plan(ORDINARY, hessian_lipschitz=0.2, eps0=1e-3, eps=1e-6, delta=0.05)
+    for one, following in zip(plan.stages, plan.stages[1:], strict=False):
+        assert following.batch_size == pytest.approx(math.sqrt(2.0) * one.batch_size, rel=1e-2)
+        assert following.n_steps == pytest.approx(math.sqrt(2.0) * one.n_steps, rel=1e-2)
+        assert following.step_size == pytest.approx(one.step_size / math.sqrt(2.0), rel=1e-2)
+
+
+def test_samples_are_of_the_order_of_one_over_eps():
+    settings = {"hessian_lipschitz": 0.2, "eps0": 1e-3, "delta": 0.05}
+    few, many = (growing_plan(ORDINARY, eps=eps, **settings) for eps in (1e-5, 1e-6))
+    assert many.samples / few.samples == pytest.approx(10.0, rel=0.5)  # δ is shared among more stages
+    assert many.success_probability == pytest.approx(0.95)
+
+
+def test_for_a_linear_f_the_batch_is_one_sample_and_the_plan_nearly_that_of_theorem_3():
+    linear = dataclasses.replace(ORDINARY, L_f=0.0)
+    gaps = {"eps0": 1.0, "eps": 0.01, "delta": 0.1}
+    ours, paper = growing_plan(linear, hessian_lipschitz=0.0, **gaps), theorem_3(linear, **gaps)
+    assert {stage.batch_size for stage in ours.stages} == {1}
+    assert ours.samples / paper.samples == pytest.approx(1.44, rel=1e-2)  # 12 for 10, in η and in T
+
+
+def test_the_plan_of_a_kl_problem_is_run_by_rrosc():
+    outer = stoic.LogSumExp(2.0)
+    constants = dataclasses.replace(ORDINARY, L_f=outer.smoothness)
+    plan = growing_plan(constants, hessian_lipschitz=outer.hessian_lipschitz, eps0=1.0, eps=0.3, delta=0.1)
+    solver = stoic.RROSC.from_plan(plan)
+    assert [stage.batch_size for stage in solver.stages] == [stage.batch_size for stage in plan.stages]
+
+
+@pytest.mark.parametrize("M_f", [-1.0, math.inf, math.nan, "1", None])
+def test_a_constant_that_is_none_is_refused(M_f):
+    with pytest.raises(InvalidParameter, match="hessian_lipschitz"):
+        growing_plan(ORDINARY, hessian_lipschitz=M_f, eps0=1.0, eps=0.1, delta=0.1)
