@@ -57,5 +57,5 @@ figures: reproduce    ## redraw the figures of the docs
 	cp reproduced/figure_l1.png docs/figures/quick_l1.png
 	cp reproduced/figure_l2.png docs/figures/quick_l2.png
 
-clean:           ## remove everything make has made
+clean:           ## remove what make has installed and cached, but no results
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

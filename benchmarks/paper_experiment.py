@@ -1,8 +1,8 @@
 """What decides who is ahead in the paper's experiment? One choice is changed at a time, on small data.
 
 For each method every step size is run on the same trials, and the one with the smallest median error on clean test
-labels is shown: no selection on noisy labels stands between a method and its result. The last column is the error
-at the step size that the grid of `stoic reproduce` would choose, by the mean error on noisy validation rows.
+labels is shown: no selection on noisy labels stands between a method and its result. The last columns are the
+error at the step size that the grid of `stoic reproduce` would choose, by the mean error on noisy validation rows.
 """
 
 import argparse

@@ -97,6 +97,13 @@ def growing_stage_terms(
     Returns
     -------
     tuple of six floats
+
+    Examples
+    --------
+    >>> constants = Constants(C_f=1.0, L_f=0.5, C_g=1.0, L_g=0.5, sigma0=1.0, sigma1=1.0, mu=0.1)
+    >>> plan = growing_plan(constants, hessian_lipschitz=0.3, eps0=1.2, eps=0.1, delta=0.05)
+    >>> round(growing_stage_terms(constants, plan.stages[0], 1.2, hessian_lipschitz=0.3)[5], 3)
+    0.1
     """
     bias = stage.radius * _bias(constants, _finite(hessian_lipschitz)) / stage.batch_size
     return (*one_stage_terms(constants, stage, eps), bias)

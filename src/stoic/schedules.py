@@ -186,7 +186,7 @@ def theorem_3(
     Notes
     -----
     For a non-linear f the paper claims the same, which is false: with a constant batch E∇f(y) differs from
-    ∇f(g), and the gap stops at a floor that depends on m. The plan of Theorem 2 has no such floor.
+    ∇f(g), and the gap stops at a floor that depends on m. `growing_plan` and the plan of Theorem 2 have none.
 
     T ≥ 27m/c is Lemma 4's ν ≤ √T for a ν that multiplies σ and not σ/√m; T ≥ 2ℓ(2ℓ+1)/3 is needed because
     Bernstein's inequality asks for centered variables. `one_stage_terms` gives what a stage achieves.

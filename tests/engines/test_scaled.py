@@ -191,14 +191,18 @@ def test_what_is_held_counts_as_a_part_of_u(storage):
         assert scaled.product_with_held(data, form, row) == pytest.approx(expected, abs=1e-13)
 
 
-def test_let_go_makes_what_was_held_a_part_of_u_and_it_can_be_held_again():
+@pytest.mark.parametrize("zero", [0, None])  # a column of Z that is 0
+def test_let_go_makes_what_was_held_a_part_of_u_and_it_can_be_held_again(zero):
     rng, X = np.random.default_rng(4), STORAGE["dense"](matrix_of(5))
     Z, w, c = rng.standard_normal((5, 3)), rng.standard_normal(5), rng.standard_normal(5)
+    if zero is not None:
+        Z[:, zero] = 0.0
     form = make_scaled(w, c, a=0.4, b=0.8, Z=Z)
     for _ in range(3):
         scaled.hold(form, np.array([1.0, 0.0, -2.0]), -0.3)
         scaled.settle_scaled(form, 0.1, 0.5, 0.0, math.inf, False)
         scaled.add_scaled(X, form, 2, 0.1)
+        assert_sums(form)
         w, past = explicit(form), summed(X, form)
         scaled.let_go(form)
         np.testing.assert_allclose(explicit(form), w, rtol=1e-12)

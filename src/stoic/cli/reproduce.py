@@ -86,7 +86,7 @@ def _with_options(command: Any) -> Any:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Settings from a TOML file; flags outrank them.",
 )
-@click.option("--quick", is_flag=True, help="Smaller data, a smaller grid and budget, fewer trials.")
+@click.option("--quick", is_flag=True, help="Smaller data, a smaller grid and budget.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes (all processors).")
 @click.option("--retry-failed", is_flag=True, help="Run again what failed before.")
 @_with_options

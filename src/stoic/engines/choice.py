@@ -16,8 +16,8 @@ _log = logging.getLogger("stoic")
 
 ENGINES = ("auto", "plain", "compiled", "renumbered")
 _KERNELS = ("compiled", "renumbered")
-# Samples, and samples times columns, since a plain step passes over all of these: below both, to load the kernels
-# takes longer than to run the plain engine.
+# Samples, and samples times columns, since a plain step passes over all of these: a solve with fewer of both
+# should not have to wait for kernels to load.
 _MANY, _MANY_ENTRIES = 50_000, 100_000_000
 
 

@@ -151,12 +151,21 @@ def summary_row(line: Line) -> list[str]:
     ]
 
 
-_SHORT = ("method", "λ_reg", "step", "test MSE, mean ± sd", "median [quartiles]", "seconds", "diverged", "remarks")
+_SHORT = (
+    "method",
+    "λ_reg",
+    "step",
+    "test MSE, mean ± sd",
+    "median [quartiles]",
+    "seconds (timing)",
+    "diverged",
+    "remarks",
+)
 
 
 def short_summary(results: Results) -> str:
     """Return the tables of the selection that the figures are about, in columns of plain text."""
-    kept = [next(place for place, name in enumerate(_HEAD) if name.startswith(head)) for head in _SHORT]
+    kept = [_HEAD.index(name) for name in _SHORT]
     parts = []
     for name, lines in grouped_lines(results, results.spec.selection):
         rows = [summary_row(line) for line in lines]

@@ -112,13 +112,14 @@ def hold(w: Scaled, q: Floats, factor: float) -> None:
 def begin_to_hold(w: Scaled) -> None:
     """Compute Zᵀu and, the first time, Zᵀc and ZᵀZ; a pass over all coordinates. β is 0."""
     held, p = w.held, w.held.beta.size
-    is_first = held.gram[0, 0] == 0.0
-    for i in range(p):
-        held.along_u[i] = 0.0
+    held.along_u[:] = 0.0
     for k in range(w.u.size):
         for i in range(p):
             held.along_u[i] += held.Z[k, i] * w.u[k]
-    for k in range(w.u.size if is_first else 0):
+    if held.gram.any():
+        return
+    held.along_c[:] = 0.0
+    for k in range(w.u.size):
         for i in range(p):
             held.along_c[i] += held.Z[k, i] * w.c[k]
             for j in range(p):
@@ -177,7 +178,7 @@ def needs_flush(w: Scaled) -> bool:
 
 @kernel
 def flush(w: Scaled) -> None:
-    """Set a to 1 and β to 0 again, and put the sum so far away; a pass over all coordinates, if it is not so."""
+    """Set a to 1 again, put the sum so far away, and let go of Z; nothing where a is 1 and there is no sum."""
     s, u, past = w.scalars, w.u, w.past
     a, sum_a = s[A], s[SUM_A]
     if a == 1.0 and sum_a == 0.0:
