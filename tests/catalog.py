@@ -20,6 +20,8 @@ METHODS = (
     "rmscg-robust",
     "rosc",
     "rrosc",
+    "rrosc-tracked",
+    "rrosc-growing",
     "scgd",
     "asc-pg",
     "civr",

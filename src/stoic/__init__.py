@@ -49,9 +49,12 @@ _HOMES = {
     "stoic.solvers.rmscg": ("RMSCG",),
     "stoic.solvers.rosc": ("ROSC", "Calibrated"),
     "stoic.solvers.rrosc": ("RROSC",),
+    "stoic.solvers.rrosc_growing": ("RROSCGrowing",),
+    "stoic.solvers.rrosc_tracked": ("RROSCTracked",),
     "stoic.solvers.rsmd": ("RSMD",),
     "stoic.solvers.scgd": ("SCGD",),
     "stoic.solvers.scsc": ("SCSC",),
+    "stoic.solvers.tracked_rosc": ("TrackedROSC",),
     "stoic.truncation": ("Levels",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

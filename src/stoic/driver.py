@@ -273,14 +273,14 @@ class _Run:
         return self.solver.output(self.engine.settled(self.solver, self.chunk).state)
 
     def _record(self) -> Record:
-        steps = max(1, self.chunk.n_steps - self.recorded.n_steps)
+        watched = max(1, self.chunk.watched - self.recorded.watched)
         return {
             "samples": self.meter.samples,
             "evaluations": self.meter.evaluations,
             "seconds": self.seconds,
             "stage": self.chunk.stage,
-            "truncated_y": (self.chunk.truncated_y - self.recorded.truncated_y) / steps,
-            "truncated_z": (self.chunk.truncated_z - self.recorded.truncated_z) / steps,
+            "truncated_y": (self.chunk.truncated_y - self.recorded.truncated_y) / watched,
+            "truncated_z": (self.chunk.truncated_z - self.recorded.truncated_z) / watched,
         }
 
     def result(self) -> Result:
@@ -297,8 +297,8 @@ class _Run:
             evaluations=self.meter.evaluations,
             seconds=self.seconds,
             n_steps=chunk.n_steps,
-            truncated_y=chunk.truncated_y / max(1, chunk.n_steps),
-            truncated_z=chunk.truncated_z / max(1, chunk.n_steps),
+            truncated_y=chunk.truncated_y / max(1, chunk.watched),
+            truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
             solver=self.method,
         )

@@ -22,6 +22,7 @@ from stoic.probes import (
 from stoic.problem import Problem
 from stoic.protocols import Outer, Vector
 
+MOST_STAGES = 12
 _LARGEST_BATCH = 64
 _FEWEST_STEPS = 3000
 _PARTS = 5
@@ -41,6 +42,8 @@ class Pilot:
     L_sample : float
         Expected smoothness of single samples: gradient steps on batches of m are stable up to about
         1/(L + L_sample/m).
+    L_typical : float
+        The same without the quarter of the samples that are the least smooth.
     gradient_norm : float
         ‖∇(f∘g)(w₀)‖.
     gradient_noise : float
@@ -64,6 +67,7 @@ class Pilot:
     constants: Constants
     L: float
     L_sample: float
+    L_typical: float
     gradient_norm: float
     gradient_noise: float
     distance: float
@@ -116,14 +120,22 @@ class Pilot:
         balanced = self.distance / (noise * math.sqrt(n_steps)) if noise > 0.0 else math.inf
         return min(self.step_size(batch_size), max(balanced, 10.0 / (self.mu * n_steps)))
 
+    def shortest(self, step_size: float) -> float:
+        """Return how long the first of some stages has to be: 50 and 5/(μη) steps."""
+        return max(50.0, 5.0 / (self.mu * step_size))
+
     def n_stages(self, n_steps: int, step_size: float) -> int:
-        """Return how many stages of doubling length fit, the first at least 50 and 5/(μη) steps long."""
-        shortest = max(50.0, 5.0 / (self.mu * step_size))
-        return min(max(1, math.floor(math.log2(n_steps / shortest + 1.0))), 12)
+        """Return how many stages of doubling length fit."""
+        return min(max(1, math.floor(math.log2(n_steps / self.shortest(step_size) + 1.0))), MOST_STAGES)
 
     def reach(self) -> float:
         """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice the way seen."""
         return max(2.0 * self.distance, math.sqrt(2.0 * self.eps0 / self.mu)) or math.inf
+
+    @property
+    def truncated(self) -> "Pilot":
+        """The same pilot for a method whom outliers do not reach."""
+        return replace(self, L_sample=self.L_typical)
 
     def within(self, budget: int) -> "Pilot":
         """Return the same pilot with another budget."""
@@ -175,6 +187,7 @@ def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Genera
         constants=_constants(parts, sample, (w0, w1), probe, rng, L=L, mu=max(_finite(growth, 0.0), 1e-6 * L)),
         L=L,
         L_sample=_finite(spread.smoothness, L),
+        L_typical=_finite(spread.typical_smoothness, L),
         gradient_norm=_finite(length(sample.gradient(w0)), 0.0),
         gradient_noise=_finite(spread.noise, 0.0),
         distance=_finite(distance, 0.0),
@@ -199,7 +212,8 @@ def _constants(
 ) -> Constants:
     outer = sample.problem.outer
     seen = [noise(parts, point) for point in ends]
-    L_g = max(jacobian_smoothness(sample, point, probe, rng) for point in ends)
+    few = [sample, *(part for part in parts if part is not sample)][:3]
+    L_g = max(float(np.median([jacobian_smoothness(part, point, probe, rng) for part in few])) for point in ends)
     return Constants(
         C_f=_declared(outer, "lipschitz", max(end.slope for end in seen)),
         L_f=_declared(outer, "smoothness", L),

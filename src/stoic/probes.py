@@ -232,28 +232,35 @@ def curvature(
 
 
 class Spread(NamedTuple):
-    """Median deviation of single samples' gradients, and their expected smoothness."""
+    """Median deviation of single samples' gradients, their expected smoothness, and that without the outliers."""
 
     noise: float
     smoothness: float
+    typical_smoothness: float
 
 
 def single_samples(sample: Sample, singles: list[Sample], w0: Vector, w1: Vector) -> Spread:
     """Return how the gradients of single samples scatter at w₁, and how they change from w₀ to w₁.
 
-    For convex samples E‖∇(w₁) − ∇(w₀)‖² ≤ L ⟨E∇(w₁) − E∇(w₀), w₁ − w₀⟩, L the expected smoothness.
+    For convex samples E‖∇(w₁) − ∇(w₀)‖² ≤ L ⟨E∇(w₁) − E∇(w₀), w₁ − w₀⟩, L the expected smoothness. The quarter of
+    the samples whose gradients change most are its outliers.
     """
     q = sample.problem.outer.gradient(sample.value(w1))
     mean, way = sample.vjp(w1, q), w1 - w0
-    deviations, squares, products = [], 0.0, 0.0
+    deviations, changes = [], []
     for single in singles:
         after = single.vjp(w1, q)
         change = after - single.vjp(w0, q)
         deviations.append(length(after - mean))
-        squares += product(change, change)
-        products += product(change, way)
+        changes.append((product(change, change), product(change, way)))
         single.forget()
-    return Spread(float(np.median(deviations)), squares / products if products > 0.0 else 0.0)
+    usual = sorted(changes)[: math.ceil(0.75 * len(changes))]
+    return Spread(float(np.median(deviations)), _expected_smoothness(changes), _expected_smoothness(usual))
+
+
+def _expected_smoothness(changes: list[tuple[float, float]]) -> float:
+    squares, products = (math.fsum(column) for column in zip(*changes, strict=True))
+    return squares / products if products > 0.0 else 0.0
 
 
 class Noise(NamedTuple):

@@ -49,7 +49,8 @@ class Result:
     n_steps : int
         Steps taken.
     truncated_y, truncated_z : float
-        Shares of the steps in which y and z were truncated, (4) and (5).
+        Shares of the batches, or of the samples where these are truncated one by one, in which y and z were
+        truncated, (4) and (5).
     history : list of dict
         One record per evaluation; ``pandas.DataFrame(result.history)`` makes a table of it.
     solver : Solver

@@ -74,3 +74,29 @@ def truncate(x: Array, reference: Array, radius: float) -> tuple[Array, bool]:
     if distance <= radius and distance < np.inf:  # (4), (5); false for NaN
         return x, False
     return reference, True
+
+
+def truncated_mean(parts: Array, reference: Array, radius: float) -> tuple[Array, int]:
+    r"""Return the mean of estimates each of which may be truncated, and how many were.
+
+    Parameters
+    ----------
+    parts : ndarray of shape (n, ...)
+        Means of the parts of a batch: of the whole of it (n = 1), as in the paper, or single samples.
+    reference : ndarray of shape (...)
+        What takes the place of a part that strays.
+    radius : float
+        From `Levels`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truncated_mean(np.array([[1.0], [2.0], [90.0]]), np.array([0.0]), 5.0)
+    (array([1.]), 1)
+    """
+    if len(parts) == 1:
+        estimate, is_truncated = truncate(parts[0], reference, radius)
+        return estimate, int(is_truncated)
+    kept = [truncate(part, reference, radius) for part in parts]
+    mean = sum(estimate for estimate, _ in kept) / len(kept)
+    return np.asarray(mean), sum(is_truncated for _, is_truncated in kept)

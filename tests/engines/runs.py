@@ -117,6 +117,14 @@ def _rosc(problem, m, n_steps, scale, *, fixed):
     return stoic.ROSC(**{**vars(solver), "levels": measured})
 
 
+def _by_sample(solver):
+    return stoic.ROSC(**{**vars(solver), "truncates": "samples"})
+
+
+def _tracked(solver):
+    return stoic.TrackedROSC(**{**vars(solver), "truncates": "samples"}, weight=0.2)
+
+
 def _law(scale, power=0.6):
     return stoic.PowerLaw(scale, power, 20.0)
 
@@ -124,6 +132,8 @@ def _law(scale, power=0.6):
 MAKERS = {
     "rosc": lambda problem, m, T, s: _rosc(problem, m, T, s, fixed=True),
     "rosc-calibrated": lambda problem, m, T, s: _rosc(problem, m, T, s, fixed=False),
+    "rosc-samples": lambda problem, m, T, s: _by_sample(_rosc(problem, m, T, s, fixed=True)),
+    "rosc-tracked": lambda problem, m, T, s: _tracked(_rosc(problem, m, T, s, fixed=False)),
     "mscg": lambda problem, m, T, s: stoic.MSCG(s * STEP, m, T),
     "clipped-sgd": lambda problem, m, T, s: stoic.ClippedSGD(s * STEP, m, T, clip=1.0),
     "scgd": lambda problem, m, T, s: stoic.SCGD(_law(s * STEP), _law(1.0, 0.5), m, T, "average"),

@@ -314,7 +314,7 @@ def test_a_run_that_diverges_keeps_the_last_finite_point(solver, intercept, regu
     settings = diverging(solver, problem)
     plain, compiled = (solve(problem, settings, engine, observers={}) for engine in ("plain", "compiled"))
     assert plain.status is compiled.status
-    assert plain.status is stoic.Status.DIVERGED or solver in {"rosc", "rosc-calibrated", "clipped-sgd"}
+    assert plain.status is stoic.Status.DIVERGED or solver.startswith(("rosc", "clipped"))
     assert (compiled.n_steps, compiled.samples, compiled.evaluations) == (
         plain.n_steps,
         plain.samples,

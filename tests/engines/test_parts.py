@@ -15,7 +15,7 @@ from stoic.kernels import thresholded as th
 from stoic.kernels.forms import settle
 from stoic.kernels.scaled import UU
 from stoic.means import GeometricMedianOfMeans, SmallestBall
-from stoic.truncation import truncate
+from stoic.truncation import truncate, truncated_mean
 
 D, N, P = 6, 30, 3
 both_tails = pytest.mark.parametrize("intercept", [False, True])
@@ -84,6 +84,7 @@ def test_can_move_bounds_what_any_coordinate_may_move(make):
         weights[0, 0], weights[1, 1] = 0.5 * weight, -0.5 * weight
         form = form_of(make, w)
         assert batches.can_move(data._replace(largest=largest), form, weights, 1.0) == calm
+        assert batches.extent(data._replace(largest=largest), weights) == pytest.approx(weight * largest)
         np.testing.assert_array_equal(explicit(form), w)
     for weight in (math.inf, -math.inf, math.nan):
         weights[0, 0] = weight
@@ -132,21 +133,46 @@ def rosc_setting(storage, *, make, m, intercept, holds=False):
 @any_storage
 @both_forms
 @one_and_three
-def test_strays_decides_as_truncate_does(intercept, storage, make, m):
+def test_batches_and_samples_stray_as_truncate_decides(intercept, storage, make, m):
     for holds in {False, make is make_scaled}:
         inner, data, batch, w, w0, z0, form = rosc_setting(
             storage, make=make, m=m, intercept=intercept, holds=holds
         )
-        slopes, numbers, z = np.empty((P, m)), unknown(), inner.jacobian(w, batch)[0]
+        slopes, numbers, parts = np.empty((P, m)), unknown(), inner.jacobian(w, batch, m)
         batches.slopes_of(data, form, batch.rows, slopes)
-        far, distance = np.linalg.norm(z - z0), np.linalg.norm(w - w0)
+        distance, z = np.linalg.norm(w - w0), parts.mean(axis=0)
         for share, growth in itertools.product((0.0, 1.0 - 1e-9, 1.0 + 1e-9, 10.0, math.inf), (0.0, 0.5)):
-            levels = stoic.Levels(1.0, 0.0 if share == math.inf else growth * share * far / distance, 1.0, 0.0)
-            levels = levels._replace(slack_z=(1.0 - growth) * share * far)
-            reference = reference_for(z0, intercept=intercept, levels=levels)
-            strayed = rosc.strays(data, reference, numbers, form, batch.rows, slopes)
-            assert strayed == truncate(z, z0, levels.radius_z(distance))[1] == (share < 1.0)
+            for far, by_sample in ((np.linalg.norm(z - z0), False), (np.linalg.norm(parts[-1] - z0), True)):
+                levels = stoic.Levels(1.0, 0.0 if share == math.inf else growth * share * far / distance, 1.0, 0.0)
+                levels = levels._replace(slack_z=(1.0 - growth) * share * far)
+                reference = reference_for(z0, intercept=intercept, levels=levels)
+                count = rosc.stray_samples if by_sample else rosc.stray_batch
+                left = slopes.copy()
+                found = count(data, reference, numbers, form, batch.rows, left)
+                cut = [truncate(part, z0, levels.radius_z(distance))[1] for part in (parts if by_sample else [z])]
+                assert cut[-1] == (share < 1.0)
+                assert found == sum(cut)
+                np.testing.assert_array_equal(left, np.where(cut, 0.0, slopes))
         assert not numbers.work.any()
+
+
+@both_forms
+@one_and_three
+def test_is_away_tells_by_the_norm_that_it_is_given(make, m):
+    inner, data, batch, w, _w0, z0, form = rosc_setting("dense", make=make, m=m, intercept=False)
+    slopes, z = np.empty((P, m)), inner.jacobian(w, batch)[0]
+    batches.slopes_of(data, form, batch.rows, slopes)
+    far = np.linalg.norm(z - z0)
+    for slack, squared, expected in (
+        (far * (1.0 + 1e-9), np.vdot(z, z), False),
+        (far * (1.0 - 1e-9), np.vdot(z, z), True),
+        (far * (1.0 + 1e-9), np.vdot(z, z) + 1.0, True),
+        (np.linalg.norm(z) + np.linalg.norm(z0) + 1e-9, np.vdot(z, z), False),
+        (math.inf, math.inf, True),
+        (math.inf, math.nan, True),
+    ):
+        reference = reference_for(z0, levels=(1.0, 0.0, 1.0, slack))
+        assert rosc.is_away(data, reference, unknown(), form, batch.rows, slopes, squared) == expected
 
 
 @pytest.mark.parametrize("slope", [math.inf, -math.inf, math.nan, 1e160])
@@ -159,7 +185,42 @@ def test_a_jacobian_that_is_not_finite_strays_whatever_the_slack(slope, slack, m
     slopes[1, 0] = slope
     z = (slopes[:, :, None] * inner.X[batch.rows]).mean(axis=1)
     assert truncate(z, z0, slack)[1]
-    assert rosc.strays(data, reference, unknown(), form, batch.rows, slopes)
+    for count in (rosc.stray_samples, rosc.stray_batch):
+        left = slopes.copy()
+        assert count(data, reference, unknown(), form, batch.rows, left) >= 1
+        assert not left[:, 0].any()
+
+
+@both_forms
+@one_and_three
+@pytest.mark.parametrize("wild", [0.0, 1e3, math.inf, math.nan])
+@np.errstate(invalid="ignore")
+def test_losses_by_row_are_truncated_as_batches_or_samples(make, m, wild):
+    inner, data, batch, w, w0, z0, form = rosc_setting("dense", make=make, m=m, intercept=False)
+    losses, slopes, expected = np.empty((P, m)), np.empty((P, m)), np.empty((P, m))
+    rosc.losses_by_row(data, form, batch.rows, losses, slopes)
+    np.testing.assert_allclose(losses.T, inner.value(w, batch, m), rtol=1e-12)
+    batches.slopes_of(data, form, batch.rows, expected)
+    np.testing.assert_array_equal(slopes, expected)
+    losses[1, -1] += wild
+    for slack in (2.0, 6.0, 20.0):
+        levels = stoic.Levels(0.1, 1.0, slack, 1.0)
+        reference, radius = reference_for(z0, levels=levels), levels.radius_y(np.linalg.norm(w - w0))
+        for truncated, parts in (
+            (rosc.truncate_batch, losses.mean(axis=1)[None]),
+            (rosc.truncate_samples, losses.T),
+        ):
+            fresh = np.empty(P)
+            mean, n_cut = truncated_mean(parts, reference.y, radius)
+            assert truncated(reference, form, losses, fresh) == n_cut
+            np.testing.assert_allclose(fresh, mean, rtol=1e-12)
+
+
+def test_y_follows_the_fresh_estimate_by_its_weight():
+    for weight, expected in ((1.0, [5.0, -2.0]), (0.25, [2.0, -0.5]), (0.0, [1.0, 0.0])):
+        y = np.array([1.0, 0.0])
+        rosc.follow(y, np.array([5.0, -2.0]), weight)
+        assert y.tolist() == expected
 
 
 @both_tails

@@ -148,7 +148,7 @@ def test_add_thresholded_columns_moves_the_coordinates_it_is_given():
     th.add_thresholded_columns(form, columns, packed, q, -0.3)
     before[columns] -= 0.3 * packed @ q
     np.testing.assert_allclose(explicit(form), before, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(summed(X, form), total, rtol=1e-10)
+    np.testing.assert_allclose(summed(X, form), total, rtol=1e-10, atol=1e-14)
 
 
 # --- the table and its buckets ---

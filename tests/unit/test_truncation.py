@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stoic.truncation import Levels, truncate
+from stoic.truncation import Levels, truncate, truncated_mean
 
 
 @pytest.mark.parametrize("shape", [(2,), (3, 4)])
@@ -54,3 +54,16 @@ def test_levels_grow_with_the_distance_from_the_start():
     levels = Levels(C_g=2.0, L_g=0.5, slack_y=1.0, slack_z=3.0)
     assert [levels.radius_y(distance) for distance in (0.0, 10.0)] == [1.0, 21.0]
     assert [levels.radius_z(distance) for distance in (0.0, 10.0)] == [3.0, 8.0]
+
+
+def test_the_mean_of_truncated_parts_has_the_reference_in_the_place_of_outliers():
+    parts, reference = np.array([[1.0, 0.0], [9.0, 0.0], [np.nan, 0.0], [3.0, 4.0]]), np.array([0.0, 1.0])
+    mean, n_cut = truncated_mean(parts, reference, 5.0)
+    np.testing.assert_allclose(mean, (parts[0] + 2 * reference + parts[3]) / 4)
+    assert n_cut == 2
+
+
+def test_a_single_part_is_truncated_as_it_stands():
+    x, reference = np.array([[1.0, 0.0]]), np.zeros(2)
+    assert np.shares_memory(truncated_mean(x, reference, 2.0)[0], x)
+    assert truncated_mean(x, reference, 0.5) == (reference, 1)

@@ -133,17 +133,18 @@ class CompiledEngine:
         self, meter: Metered, chunk: Chunk, inner: Innermost, rng: Generator, n_steps: int
     ) -> tuple[Chunk, int]:
         """Return the chunk after some steps in the kernel, and how many it left; draws are those of the others."""
-        runner, before = cast("Runner", self._runner), rng.bit_generator.state
+        runner, source = cast("Runner", self._runner), self._problem.inner.grouped_rows
         shape = runner.batches, self._problem.inner.n_groups, inner.solver.batch_size  # type: ignore[attr-defined]
-        rows = self._problem.inner.grouped_rows.at(rng.random((n_steps, *shape)))
+        mark = source.mark(rng)
+        rows = source.batches((n_steps, *shape), rng)
         self._counts[:], state, self._settled = 0, self._settled, None
         runner.run(inner.state.t, rows, self._counts)
         taken = int(self._counts[0])
         if taken == 0:
             self._settled = state
         if taken < n_steps:
-            rng.bit_generator.state = before
-            rng.random((taken, *shape))
+            source.rewind(mark, rng)
+            source.batches((taken, *shape), rng)
         return self._counted(meter, chunk, inner), n_steps - taken
 
     def _counted(self, meter: Metered, chunk: Chunk, inner: Innermost) -> Chunk:
@@ -156,6 +157,7 @@ class CompiledEngine:
         reached = Chunk(
             with_innermost(chunk.state, Live(t + taken)),
             chunk.n_steps + taken,
+            chunk.watched + taken * runner.watched,
             chunk.truncated_y + truncated_y,
             chunk.truncated_z + truncated_z,
             outer_stage(chunk.state),

@@ -15,10 +15,14 @@ from stoic.solvers.base import AnySolver
 
 
 class Chunk(NamedTuple):
-    """A run at a chunk boundary: its state, the counts so far, and why it is over (None: it goes on)."""
+    """A run at a chunk boundary: its state, the counts so far, and why it is over (None: it goes on).
+
+    Of the `watched` samples, those of steps that truncate, y and z were truncated in some.
+    """
 
     state: Any
     n_steps: int = 0
+    watched: int = 0
     truncated_y: int = 0
     truncated_z: int = 0
     stage: int = 0
@@ -68,8 +72,9 @@ def _stepped(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, 
     return Chunk(
         state,
         chunk.n_steps + 1,
-        chunk.truncated_y + info.value_truncated,
-        chunk.truncated_z + info.jacobian_truncated,
+        chunk.watched + info.watched,
+        chunk.truncated_y + info.truncated_y,
+        chunk.truncated_z + info.truncated_z,
         info.stage,
     )
 

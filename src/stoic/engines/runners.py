@@ -25,6 +25,7 @@ from stoic.solvers.prox_boost import ProxBoosted
 from stoic.solvers.rosc import ROSC, ROSCState
 from stoic.solvers.scgd import SCGD
 from stoic.solvers.scsc import SCSC
+from stoic.solvers.tracked_rosc import TrackedROSC
 
 
 class ROSCRunner(FormRunner):
@@ -33,9 +34,14 @@ class ROSCRunner(FormRunner):
     def __init__(self, solver: ROSC, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
 
+    @property
+    def watched(self) -> int:
+        """A batch as a whole, or each of its samples."""
+        return int(self.solver.parts)
+
     def begin(self, state: ROSCState) -> None:
         """Take over from a state, and prepare its reference."""
-        self.of = state.reference
+        self.of, self.y = state.reference, state.y.copy()
         end = self.problem.inner.X.shape[1]
         z = self.problem.inward(self.of.z)
         self.Z = read_only(np.ascontiguousarray(z[:, :end].T))
@@ -54,7 +60,10 @@ class ROSCRunner(FormRunner):
 
     def run(self, t: int, rows: Rows, counts: Rows) -> None:  # noqa: ARG002
         """Take the steps around the stage's reference."""
-        problem, settings = self.problem, Settings(float(self.solver.step_size), float(self.solver.radius))
+        solver, problem = self.solver, self.problem
+        weight = float(solver.weight) if isinstance(solver, TrackedROSC) else 1.0
+        by_sample = solver.truncates == "samples"
+        settings = Settings(float(solver.step_size), float(solver.radius), weight, by_sample)
         rosc_steps(
             problem.data,
             problem.outer,
@@ -63,6 +72,7 @@ class ROSCRunner(FormRunner):
             self.numbers,
             settings,
             self.form.vector,
+            self.y,
             rows[:, 0],
             self.scratch,
             counts,
@@ -70,7 +80,7 @@ class ROSCRunner(FormRunner):
 
     def state(self, t: int) -> ROSCState:
         """Return the state at step t."""
-        return ROSCState(self.form.w(), self.form.average(t), t, self.of)
+        return ROSCState(self.form.w(), self.form.average(t), t, self.y.copy(), self.of)
 
 
 class MSCGRunner(FormRunner):
@@ -100,6 +110,11 @@ class ClippedSGDRunner(FormRunner):
         self.solver, self.problem = solver, problem
         self.work = np.zeros(problem.inner.X.shape[1])
 
+    @property
+    def watched(self) -> int:
+        """The gradient of the batch."""
+        return 1
+
     def run(self, t: int, rows: Rows, counts: Rows) -> None:  # noqa: ARG002
         """Take the steps."""
         solver, problem = self.solver, self.problem
@@ -125,6 +140,7 @@ class CIVRRunner:
     """CIVR after its anchor; dense, as its mathematics is."""
 
     batches = 1
+    watched = 0
 
     def __init__(self, solver: CIVR, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
@@ -164,6 +180,7 @@ class CIVRRunner:
 
 _RUNNERS: dict[type, Callable[[Any, Translated], Runner]] = {
     ROSC: ROSCRunner,
+    TrackedROSC: ROSCRunner,
     MSCG: MSCGRunner,
     ClippedSGD: ClippedSGDRunner,
     SCGD: TwoScaleRunner,

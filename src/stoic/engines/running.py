@@ -23,6 +23,11 @@ class Runner(Protocol):
 
     batches: int
 
+    @property
+    def watched(self) -> int:
+        """How many estimates a step may truncate."""
+        ...
+
     def begin(self, state: Any) -> None:
         """Take over from a state."""
         ...
@@ -30,7 +35,7 @@ class Runner(Protocol):
     def run(self, t: int, rows: Rows, counts: Rows) -> None:
         """Take a step for each of rows (steps, batches, p, m) from step t, up to one that is not finite.
 
-        `counts` gains the steps taken, and those in which y and z were truncated.
+        `counts` gains the steps taken, and how often y and z were truncated.
         """
         ...
 
@@ -50,6 +55,11 @@ class FormRunner:
     problem: Translated
     form: Form
     batches: int = 1
+
+    @property
+    def watched(self) -> int:
+        """None: most solvers do not truncate."""
+        return 0
 
     def begin(self, state: Any) -> None:
         """Take over from a state."""

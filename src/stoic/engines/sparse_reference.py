@@ -15,7 +15,7 @@ from stoic.probes import median_distance
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solvers.base import AnySolver
-from stoic.solvers.rosc import ROSC, Calibrated, Reference, ROSCState
+from stoic.solvers.rosc import ROSC, Calibrated, Reference
 
 
 def sparse_init(solver: AnySolver, problem: Problem, inner: GroupLoss, w0: Vector, rng: Generator) -> Any:
@@ -33,8 +33,8 @@ def sparse_init(solver: AnySolver, problem: Problem, inner: GroupLoss, w0: Vecto
     z = means.smallest_ball(block_bounds(b, blocks))[0]
     levels = solver.levels
     if isinstance(levels, Calibrated):
-        cuts = min(b, max(b // solver.batch_size, 3))
+        cuts = solver.calibration_blocks
         far_y = median_distance(inner.value_at(prediction, batch, cuts), y)
         far_z = float(np.median(means.distances_to(z, block_bounds(b, cuts))))
-        levels = solver.calibrated(far_y, far_z, cuts)
-    return ROSCState(w0, w0, 0, Reference(w0, y, z, levels))
+        levels = solver.calibrated(far_y, far_z)
+    return solver.started(Reference(w0, y, z, levels))

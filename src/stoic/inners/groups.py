@@ -1,6 +1,7 @@
 """Rows in groups: which rows a group has, what they weigh, and which of them a uniform number draws."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -41,14 +42,22 @@ class GroupedRows:
         """Return `size` row numbers of each group, with replacement, of shape (p, size)."""
         if size < 1:
             raise InvalidParameter(f"size={size!r} is not a whole number >= 1.")
-        return self.at(rng.random((self.n_groups, size)))
+        return self.batches((self.n_groups, size), rng)
+
+    def batches(self, shape: tuple[int, ...], rng: Generator) -> IntArray:
+        """Return the rows of many batches, of shape (..., p, size): those that as many calls of `draw` give."""
+        return self.at(rng.random(shape))
+
+    def mark(self, rng: Generator) -> Any:
+        """Return what `rewind` needs to take back all draws from here on."""
+        return rng.bit_generator.state
+
+    def rewind(self, mark: Any, rng: Generator) -> None:
+        """Take back all draws since a mark."""
+        rng.bit_generator.state = mark
 
     def at(self, uniforms: Array) -> IntArray:
-        """Return the rows that uniform numbers in [0, 1) of shape (..., p, size) stand for.
-
-        Drawing many batches at once with ``at(rng.random((n_batches, p, size)))`` gives the rows that as many
-        calls of `draw` give.
-        """
+        """Return the rows that uniform numbers in [0, 1) of shape (..., p, size) stand for."""
         if self.weight is not None:
             points = np.minimum(uniforms + self._numbers, self._last_below)
             places = np.searchsorted(self._cumulative, points, side="right")

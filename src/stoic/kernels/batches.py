@@ -93,14 +93,20 @@ def weigh(slopes: Floats, q: Floats) -> float:
 
 
 @inlined
-def can_move(data: Data, w: Any, weights: Floats, step: float) -> bool:
-    """Whether w may move by −step·Σ weight·x; if not, it is as it was, and the plain engine finds out."""
+def extent(data: Data, weights: Floats) -> float:
+    """Return a bound on the coordinates of Σ weight·x."""
     p, m = weights.shape
     total = 0.0
     for i in range(p):
         for j in range(m):
             total += abs(weights[i, j])
-    return is_calm(w, step * total * data.largest)
+    return total * data.largest
+
+
+@inlined
+def can_move(data: Data, w: Any, weights: Floats, step: float) -> bool:
+    """Whether w may move by −step·Σ weight·x; if not, it is as it was, and the plain engine finds out."""
+    return is_calm(w, step * extent(data, weights))
 
 
 @inlined

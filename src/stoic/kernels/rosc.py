@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.kernels.batches import Data, Penalty, Scratch, can_move, copy_to, losses_and_slopes, move, weigh
+from stoic.kernels.batches import Data, Penalty, Scratch, copy_to, extent, move, predict, weigh
 from stoic.kernels.forms import (
     add_columns,
     exceeds,
@@ -18,6 +18,7 @@ from stoic.kernels.forms import (
     settle,
 )
 from stoic.kernels.jit import inlined, kernel
+from stoic.kernels.losses import loss_slope, loss_value
 from stoic.kernels.outers import Outer, outer_gradient
 from stoic.kernels.rows import clear, fetch, push, squared_norm
 
@@ -51,10 +52,12 @@ class RowNumbers(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """η and D."""
+    """η, D, the weight of a batch in y (1: y is that batch's), and whether samples are truncated one by one."""
 
     step: float
     radius: float
+    weight: float
+    by_sample: bool
 
 
 @kernel
@@ -66,42 +69,97 @@ def rosc_steps(
     numbers: RowNumbers,
     settings: Settings,
     w: Any,
+    y: Floats,
     rows: Rows,
     scratch: Scratch,
     counts: Rows,
 ) -> None:
     """Take a step for each batch in rows (steps, p, m), and stop before one that numbers are too large for.
 
-    `counts` adds up the steps, and those in which y and z were truncated.
+    y is the estimate of g, the moving average where its weight is below 1. `counts` adds up the steps, and how
+    often y and z were truncated, batches or samples.
     """
-    step, y, q, slopes = settings.step, scratch.y, scratch.q, scratch.slopes
+    step, fresh, q, slopes = settings.step, scratch.fresh, scratch.q, scratch.slopes
+    parts, is_tracked = rows.shape[2] if settings.by_sample else 1, settings.weight < 1.0
     for t in range(rows.shape[0]):
         if needs_refresh(w, step, penalty.l1):
             refresh(w)
-        losses_and_slopes(data, w, rows[t], y, slopes)  # Alg. 5, l. 5–6
-        y_strays = exceeds(w, away(y, reference.y), reference.C_g, reference.slack_y)  # (4)
-        if y_strays:
-            copy_to(y, reference.y)
-        outer_gradient(outer, y, q)
-        z_strays = strays(data, reference, numbers, w, rows[t], slopes)  # (5)
-        if z_strays:
-            reach = step * reference.z_norm * size_of(q)
-            if not is_calm(w, reach):
-                return
-            begin_move(w, reach, settings.radius)
-            tail = move_to_reference(reference, w, q, step)
+        losses_by_row(data, w, rows[t], scratch.spare, slopes)  # Alg. 5, l. 5–6
+        if settings.by_sample:
+            n_cut = truncate_samples(reference, w, scratch.spare, fresh)  # (4)
+            n_away = stray_samples(data, reference, numbers, w, rows[t], slopes)  # (5)
         else:
-            tail = weigh(slopes, q)
-            if not can_move(data, w, slopes, step):
-                return
-            begin_move(w, step * length(numbers, rows[t], slopes), settings.radius)
+            n_cut = truncate_batch(reference, w, scratch.spare, fresh)  # (4)
+            n_away = stray_batch(data, reference, numbers, w, rows[t], slopes)  # (5)
+        outer_gradient(outer, y if is_tracked else fresh, q)
+        tail, share = weigh(slopes, q), n_away / parts
+        reach = share * reference.z_norm * size_of(q) if n_away > 0 else 0.0
+        if not is_calm(w, step * (extent(data, slopes) + reach)):
+            return
+        begin_move(w, step * (length(numbers, rows[t], slopes) + reach), settings.radius)
+        if n_away > 0:
+            tail += share * move_to_reference(reference, w, q, share * step)
+        if n_away < parts:
             following = rows[min(t + 1, rows.shape[0] - 1)]
             fetch_norms(numbers, following)
             move(data, w, rows[t], slopes, step, following)
         settle(w, step, penalty.l1, penalty.l2, intercept(w) - step * tail, settings.radius, data.has_tail)  # l. 7
+        follow(y, fresh, settings.weight)
         counts[0] += 1
-        counts[1] += y_strays
-        counts[2] += z_strays
+        counts[1] += n_cut
+        counts[2] += n_away
+
+
+@inlined
+def losses_by_row(data: Data, w: Any, rows: Rows, losses: Floats, slopes: Floats) -> None:
+    """Write the losses and their derivatives, entry by entry."""
+    p, m = rows.shape
+    for i in range(p):
+        for j in range(m):
+            prediction, target = predict(data, w, rows[i, j]), data.targets[rows[i, j]]
+            losses[i, j] = loss_value(data.loss, prediction, target)
+            slopes[i, j] = loss_slope(data.loss, prediction, target)
+
+
+@inlined
+def follow(y: Floats, fresh: Floats, weight: float) -> None:
+    """Let y be the fresh estimate, or the moving average with it."""
+    if weight < 1.0:
+        for i in range(y.size):
+            y[i] = (1.0 - weight) * y[i] + weight * fresh[i]
+    else:
+        copy_to(y, fresh)
+
+
+@inlined
+def truncate_batch(reference: Reference, w: Any, losses: Floats, fresh: Floats) -> int:
+    """Write the mean losses into fresh, ỹ₀ where they stray; return whether they do."""
+    p, m = losses.shape
+    for i in range(p):
+        total = 0.0
+        for j in range(m):
+            total += losses[i, j]
+        fresh[i] = total / m
+    if not exceeds(w, away(fresh, reference.y), reference.C_g, reference.slack_y):
+        return 0
+    copy_to(fresh, reference.y)
+    return 1
+
+
+@inlined
+def truncate_samples(reference: Reference, w: Any, losses: Floats, fresh: Floats) -> int:
+    """Write the mean of the losses of m samples into fresh, ỹ₀ in the place of those that stray; count these."""
+    p, m = losses.shape
+    n_cut = 0
+    fresh[:] = 0.0
+    for j in range(m):
+        strays = exceeds(w, away(losses[:, j], reference.y), reference.C_g, reference.slack_y)
+        n_cut += strays
+        for i in range(p):
+            fresh[i] += reference.y[i] if strays else losses[i, j]
+    for i in range(p):
+        fresh[i] /= m
+    return n_cut
 
 
 @inlined
@@ -137,7 +195,8 @@ def length(numbers: RowNumbers, rows: Rows, weights: Floats) -> float:
     total = 0.0
     for i in range(p):
         for j in range(m):
-            total += abs(weights[i, j]) * numbers.norm[rows[i, j]]
+            if weights[i, j] != 0.0:  # the norm of a row that is left out may be infinite
+                total += abs(weights[i, j]) * numbers.norm[rows[i, j]]
     return total
 
 
@@ -161,8 +220,28 @@ def move_to_reference(reference: Reference, w: Any, q: Floats, step: float) -> f
 
 
 @inlined
-def strays(data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats) -> bool:
-    """Whether ‖z − z̃₀‖_F > L_g‖w − w₀‖ + slack, by ‖z − z̃₀‖ ≤ ‖z‖ + ‖z̃₀‖ if that can tell, else exactly."""
+def stray_samples(
+    data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats
+) -> int:
+    """Set to 0 the slopes of samples with ‖z − z̃₀‖_F > L_g‖w − w₀‖ + slack, and count them."""
+    p, m = rows.shape
+    n_away = 0
+    for j in range(m):
+        squared = 0.0
+        for i in range(p):
+            squared += (slopes[i, j] * norm_of(data, numbers, rows[i, j])) ** 2
+        if is_away(data, reference, numbers, w, rows[:, j : j + 1], slopes[:, j : j + 1], squared):
+            slopes[:, j] = 0.0
+            n_away += 1
+    return n_away
+
+
+@inlined
+def stray_batch(data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats) -> int:
+    """Set all slopes to 0 if the mean z of the batch strays; return whether it does.
+
+    Only where a bound on ‖z‖ cannot tell, the norm is computed.
+    """
     p, m = rows.shape
     most = 0.0  # a bound on ‖z‖², exact for m = 1
     for i in range(p):
@@ -170,20 +249,30 @@ def strays(data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: 
         for j in range(m):
             bound += abs(slopes[i, j]) * norm_of(data, numbers, rows[i, j])
         most += (bound / m) ** 2
-    if not np.isfinite(most):
+    if not is_away(data, reference, numbers, w, rows, slopes, most):
+        return 0
+    if m > 1 and np.isfinite(most):
+        exact = 0.0
+        for i in range(p):
+            exact += squared_mean(data, rows[i], slopes[i], numbers.work)
+        if not is_away(data, reference, numbers, w, rows, slopes, exact):
+            return 0
+    slopes[:] = 0.0
+    return 1
+
+
+@inlined
+def is_away(
+    data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats, squared: float
+) -> bool:
+    """Whether ‖z − z̃₀‖_F > L_g‖w − w₀‖ + slack for ‖z‖² = `squared`; ‖z‖ + ‖z̃₀‖ may tell that it is not."""
+    if not np.isfinite(squared):
         return True
-    growth, slack = reference.L_g, reference.slack_z
-    if np.sqrt(most) + reference.z_norm <= slack:
+    if np.sqrt(squared) + reference.z_norm <= reference.slack_z:
         return False
     along = inner_product(data, reference, numbers, w, rows, slopes)
-    rest = reference.z_norm * reference.z_norm - 2.0 * along
-    far = np.sqrt(max(0.0, most + rest))
-    if m == 1 or not exceeds(w, far, growth, slack):
-        return exceeds(w, far, growth, slack)
-    exact = 0.0
-    for i in range(p):
-        exact += squared_mean(data, rows[i], slopes[i], numbers.work)
-    return exceeds(w, np.sqrt(max(0.0, exact + rest)), growth, slack)
+    far = np.sqrt(max(0.0, squared + reference.z_norm * reference.z_norm - 2.0 * along))
+    return exceeds(w, far, reference.L_g, reference.slack_z)
 
 
 @inlined

@@ -24,16 +24,23 @@ class _Auto:
     def __repr__(self) -> str:
         return "AUTO"
 
+    def __reduce__(self) -> str:
+        return "AUTO"  # copied or pickled, it is still this one
+
 
 AUTO: Any = _Auto()
 
 
 class Info(NamedTuple):
-    """What only an observer wants to know of a step."""
+    """What only an observer wants to know of a step.
+
+    Its stage, how many samples could have been truncated, and in how many of them y and z were.
+    """
 
     stage: int = 0
-    value_truncated: bool = False
-    jacobian_truncated: bool = False
+    watched: int = 0
+    truncated_y: int = 0
+    truncated_z: int = 0
 
 
 class Method(Protocol):
@@ -140,6 +147,11 @@ def _check_levels(name: str, value: object) -> None:
         raise InvalidParameter(f"{name}={value!r} is neither Levels nor Calibrated.")
 
 
+def _check_truncates(name: str, value: object) -> None:
+    if value not in {"batches", "samples"}:
+        raise InvalidParameter(f"{name}={value!r} is not 'batches' or 'samples'.")
+
+
 def check_method(name: str, value: object) -> None:
     """Raise `InvalidParameter` unless `value` is a solver's settings or a recipe."""
     if isinstance(value, type) or not hasattr(value, "tuned"):
@@ -160,6 +172,7 @@ _CHECKS: dict[str, Callable[[str, Any], object]] = {
     "mean": _check_mean,
     "reference_mean": _check_mean,
     "levels": _check_levels,
+    "truncates": _check_truncates,
     "solver": check_method,
     "anchor_size": lambda name, value: check_count(name, value, low=0),
     "weight": lambda name, value: check_real(name, value, low=0.0, high=1.0),

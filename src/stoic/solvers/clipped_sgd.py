@@ -80,4 +80,4 @@ class ClippedSGD(Averaging):
         if is_clipped:
             v = v * (self.clip / norm)
         w = problem.regularizer.prox(state.w - self.step_size * v, self.step_size)
-        return state.moved(w), Info(jacobian_truncated=is_clipped)
+        return state.moved(w), Info(watched=1, truncated_z=int(is_clipped))

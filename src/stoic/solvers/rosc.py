@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -16,7 +16,7 @@ from stoic.problem import Problem
 from stoic.protocols import AnyInner, Array, Vector
 from stoic.regularizers import prox_in_ball
 from stoic.solvers.base import AUTO, UNBOUNDED, Averaging, Info, either, method, planned, running_mean
-from stoic.truncation import Levels, truncate
+from stoic.truncation import Levels, truncated_mean
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Calibrated:
     the median distance of the block means to the robust mean is a robust scale, and
 
     .. math:: \text{slack} = \text{scale} \cdot \max(\text{least}, \text{factor} \cdot \sqrt T) .
+
+    Where samples are truncated one by one, blocks have size 1, and mT takes the place of T.
 
     Theorem 3 asks for growth with √T, at a factor of order 1: then about one step a stage is truncated, and under
     heavy tails the outliers that pass make the bias floor of a shared batch worse. The default factor cuts
@@ -68,11 +70,12 @@ class Reference(NamedTuple):
 
 
 class ROSCState(NamedTuple):
-    """The iterate w_t, the average of w_1 … w_t, t, and what the stage refers to."""
+    """The iterate w_t, the average of w_1 … w_t, t, the latest estimate of g, and what the stage refers to."""
 
     w: Vector
     average: Vector
     t: int
+    y: Vector
     reference: Reference
 
 
@@ -113,6 +116,10 @@ class ROSC(Averaging):
         The robust mean for ỹ₀ and z̃₀; `SmallestBall` by default.
     levels : Levels or Calibrated
         Fixed truncation levels, or levels measured on the reference batch (the default).
+    truncates : {"batches", "samples"}, default "batches"
+        Whether a batch is truncated as a whole, as in the paper, or each of its m samples (one of each group) on
+        its own before they are averaged: then one outlier costs one sample, not the batch. For m = 1 both
+        are the same.
 
     Examples
     --------
@@ -132,6 +139,7 @@ class ROSC(Averaging):
     reference_size: int = AUTO
     reference_mean: MeanEstimator = AUTO
     levels: Levels | Calibrated = AUTO
+    truncates: Literal["batches", "samples"] = "batches"
 
     @classmethod
     def of(cls, stage: TruncatedStage) -> "ROSC":
@@ -146,9 +154,9 @@ class ROSC(Averaging):
             levels=stage.levels,
         )
 
-    def tuned(self, pilot: Pilot) -> "ROSC":
+    def tuned(self, pilot: Pilot) -> Self:
         """Take the step for averages, a ball that holds the optimum, a tenth of the samples as reference."""
-        m = either(self.batch_size, pilot.batch_size())
+        pilot, m = pilot.truncated, either(self.batch_size, pilot.batch_size())
         available = pilot.n_steps(m)
         enough = n_vector_blocks(pilot.delta / 6.0) * 10 * max(2, m)  # blocks far steadier than a batch
         b = either(self.reference_size, min(max(2, available * m // 10), enough))
@@ -180,20 +188,35 @@ class ROSC(Averaging):
         blocks = self.reference_mean.n_blocks(b)
         y = self.reference_mean.combine(inner.value(w0, batch, blocks))  # Alg. 5, l. 2
         z = self.reference_mean.combine(inner.jacobian(w0, batch, blocks))
-        return ROSCState(w0, w0, 0, Reference(w0, y, z, self._levels_around(inner, w0, batch, y, z)))
+        return self.started(Reference(w0, y, z, self._levels_around(inner, w0, batch, y, z)))
+
+    def started(self, reference: Reference) -> ROSCState:
+        """Return the state before the first step around a reference."""
+        return ROSCState(reference.w, reference.w, 0, reference.y, reference)
+
+    @property
+    def parts(self) -> int:
+        """How many parts of a batch are truncated on their own."""
+        return self.batch_size if self.truncates == "samples" else 1
+
+    @property
+    def calibration_blocks(self) -> int:
+        """Into how many blocks the reference batch is cut to measure slacks: of the size that is truncated."""
+        return min(self.reference_size, max(self.reference_size * self.parts // self.batch_size, 3))
 
     def _levels_around(self, inner: AnyInner, w0: Vector, batch: Any, y: Vector, z: Array) -> Levels:
         if isinstance(self.levels, Levels):
             return self.levels
-        blocks = min(self.reference_size, max(self.reference_size // self.batch_size, 3))
+        blocks = self.calibration_blocks
         far_y = median_distance(inner.value(w0, batch, blocks), y)
-        return self.calibrated(far_y, median_distance(inner.jacobian(w0, batch, blocks), z), blocks)
+        return self.calibrated(far_y, median_distance(inner.jacobian(w0, batch, blocks), z))
 
-    def calibrated(self, far_y: float, far_z: float, blocks: int) -> Levels:
-        """Return levels from the median distances of `blocks` block means of the reference batch."""
+    def calibrated(self, far_y: float, far_z: float) -> Levels:
+        """Return levels from the median distances of the block means of the reference batch."""
         measured: Calibrated = self.levels  # type: ignore[assignment]
-        wide = max(measured.least, measured.factor * math.sqrt(self.n_steps))
-        growth = wide * math.sqrt(self.reference_size / blocks / self.batch_size)
+        wide = max(measured.least, measured.factor * math.sqrt(self.n_steps * self.parts))
+        block_size, size = self.reference_size / self.calibration_blocks, self.batch_size / self.parts
+        growth = wide * math.sqrt(block_size / size)
         return Levels(measured.C_g, measured.L_g, growth * far_y, growth * far_z)
 
     def step(self, problem: Problem, state: ROSCState, rng: Generator) -> tuple[ROSCState, Info]:
@@ -201,17 +224,27 @@ class ROSC(Averaging):
         inner, reference, w = problem.inner, state.reference, state.w
         batch = inner.draw(self.batch_size, rng)  # Alg. 5, l. 4
         distance = float(np.linalg.norm(w - reference.w))
-        y, value_truncated = truncate(  # (4)
-            inner.value(w, batch)[0], reference.y, reference.levels.radius_y(distance)
+        y, truncated_y = truncated_mean(  # (4)
+            inner.value(w, batch, self.parts), reference.y, reference.levels.radius_y(distance)
         )
-        z, jacobian_truncated = truncate(  # (5)
-            inner.jacobian(w, batch)[0], reference.z, reference.levels.radius_z(distance)
+        z, truncated_z = truncated_mean(  # (5)
+            inner.jacobian(w, batch, self.parts), reference.z, reference.levels.radius_z(distance)
         )
-        ahead = w - self.step_size * (z.T @ problem.outer.gradient(y))
+        at, y = self.estimates(state.y, y)
+        ahead = w - self.step_size * (z.T @ problem.outer.gradient(at))
         w = prox_in_ball(  # Alg. 5, l. 7
             problem.regularizer, ahead, self.step_size, reference.w, self.radius
         )
         t = state.t + 1
         average = running_mean(state.average, w, t)
-        info = Info(value_truncated=value_truncated, jacobian_truncated=jacobian_truncated)
-        return ROSCState(w, average, t, reference), info
+        info = Info(watched=self.parts, truncated_y=truncated_y, truncated_z=truncated_z)
+        return ROSCState(w, average, t, y, reference), info
+
+    def estimates(self, before: Vector, fresh: Vector) -> tuple[Vector, Vector]:  # noqa: ARG002
+        """Return the estimates of g that ∇f is taken at and that the state keeps."""
+        return fresh, fresh
+
+
+def by_sample(pilot: Pilot, factor: float) -> Calibrated:
+    """Return calibrated levels, far out, for samples that are truncated one by one."""
+    return Calibrated(1.1 * pilot.constants.C_g, 1.1 * pilot.constants.L_g, factor, least=10.0)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from stoic.pilot import Pilot
 from stoic.plans import Plan, TruncatedStage
@@ -25,9 +26,10 @@ class RROSC(Recipe):
     **Guarantee.** Linear f: F(ŵ) − F* ≤ ε with probability 1 − δ and O(log²(1/δ)/(με)) samples (Theorem 3);
     `RROSC.from_plan` runs the theorem's own plan. For a non-linear f the theorem does not hold: with a
     constant batch E ∇f(ŷ) ≠ ∇f(g), and the gap stops at a floor of order 1/(μm²) when ∇²f is Lipschitz,
-    1/(μm) at worst. The defaults take m as large as the number of steps allows, which keeps the floor low.
+    1/(μm) at worst. The defaults take m as large as the number of steps allows, which keeps the floor low;
+    `RROSCTracked` and `RROSCGrowing` have none.
 
-    **When to use it.** Heavy-tailed data and a budget of samples: the paper's method, and the default.
+    **When to use it.** To repeat the paper, or where f is linear.
 
     Parameters
     ----------
@@ -59,28 +61,42 @@ class RROSC(Recipe):
     radius: float = AUTO
     levels: Levels | Calibrated = AUTO
 
+    growth: ClassVar[float] = 0.0
+    """By which power of 2 the batch grows from stage to stage; η shrinks and T grows by what is left of 2."""
+
     @staticmethod
     def from_plan(plan: Plan[TruncatedStage]) -> Restarted:
         """Return the solver of a plan of Theorem 3."""
         return Restarted(tuple(ROSC.of(stage) for stage in plan.stages))
 
     def tuned(self, pilot: Pilot) -> Restarted:
-        """Tune one stage as `ROSC` does, then let η halve, T double and D shrink by √2."""
-        m = either(self.batch_size, pilot.batch_size())
+        """Tune one stage on its own, then let η shrink, m and T grow, and D shrink by √2."""
+        pilot = pilot.truncated
+        m, n_stages = self.sizes(pilot)
         first_step = either(self.step_size, pilot.step_size(m))
-        one = ROSC(step_size=first_step, batch_size=m, radius=self.radius, levels=self.levels).tuned(pilot)
-        total = pilot.n_steps(one.batch_size)
-        n_stages = either(self.n_stages, pilot.n_stages(total, one.step_size))
+        one = self.stage(pilot, step_size=first_step, batch_size=m, radius=self.radius).tuned(pilot)
         pilot = replace(pilot, delta=pilot.delta / n_stages)
-        first = total / (2**n_stages - 1)
+        first = pilot.n_steps(m) / (2**n_stages - 1)
         return Restarted(tuple(self._stage(k, one, pilot, first) for k in range(n_stages)))
+
+    def sizes(self, pilot: Pilot) -> tuple[int, int]:
+        """Return m of the first stage, and the number of stages."""
+        m = either(self.batch_size, pilot.batch_size())
+        step = either(self.step_size, pilot.step_size(m))
+        return m, either(self.n_stages, pilot.n_stages(pilot.n_steps(m), step))
+
+    def stage(self, pilot: Pilot, **settings: Any) -> ROSC:  # noqa: ARG002
+        """Return a stage with these settings, the levels, and nothing else chosen."""
+        return ROSC(**settings, levels=self.levels)
 
     def _stage(self, k: int, one: ROSC, pilot: Pilot, first: float) -> ROSC:
         share = pilot.within(math.floor(first * 2**k) * one.batch_size * pilot.cost)
-        stage = ROSC(
-            step_size=one.step_size / 2**k,
-            batch_size=one.batch_size,
+        stage = self.stage(
+            pilot,
+            step_size=one.step_size / 2.0 ** (k * (1.0 - self.growth)),
+            batch_size=round(one.batch_size * 2.0 ** (k * self.growth)),
             radius=one.radius / 2.0 ** (k / 2.0),
-            levels=one.levels,
         ).tuned(share)
-        return stage if self.n_steps is AUTO else replace(stage, n_steps=self.n_steps * 2**k)
+        if self.n_steps is AUTO:
+            return stage
+        return replace(stage, n_steps=round(self.n_steps * 2.0 ** (k * (1.0 - self.growth))))

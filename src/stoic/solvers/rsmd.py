@@ -89,7 +89,7 @@ class RSMDStage(Averaging):
         w = prox_in_ball(problem.regularizer, w - self.step_size * v, self.step_size, state.center, self.radius)
         t = state.t + 1
         moved = state._replace(w=w, average=running_mean(state.average, w, t), t=t)
-        return moved, Info(jacobian_truncated=is_truncated)
+        return moved, Info(watched=1, truncated_z=int(is_truncated))
 
 
 def require_linear_outer(problem: Problem) -> None:

@@ -1,0 +1,70 @@
+"""ROSC whose estimate of g is a moving average: no bias floor for a non-linear f."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from stoic.pilot import Pilot
+from stoic.protocols import Vector
+from stoic.solvers.base import AUTO, either
+from stoic.solvers.rosc import ROSC, by_sample
+
+MEMORIES = 40.0
+"""How many times over y forgets in a stage; from 15 to 150 the gap hardly changes."""
+
+
+@dataclass(frozen=True)
+class TrackedROSC(ROSC):
+    r"""One stage of `RROSCTracked`: ROSC with a moving average of truncated estimates in the place of ŷ.
+
+    **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)` with any smooth f; samples of g and ∇g need second
+    moments only.
+
+    **Algorithm.** That of `ROSC`, but for two lines. From the robust reference, :math:`y_0 = \tilde y_0`,
+
+    .. math::
+        w_{t+1} &= \arg\min_{\|w - w_0\| \le D} \langle \hat z_t^\top \nabla f(y_t), w \rangle
+            + \tfrac{1}{2\eta} \|w - w_t\|^2 + r(w), \\
+        y_{t+1} &= (1 - b)\, y_t + b\, \hat y_t .
+
+    y_t is made of earlier samples, so that it is independent of :math:`\hat z_t`, and of some 1/b of them, so
+    that the bias of ∇f(y_t) is of order b, not of order 1/m. A step costs what one of ROSC does.
+
+    **Guarantee.** None is proven. Measured, there is no floor: see ``docs/tracked.md``.
+
+    **When to use it.** As the building block of `RROSCTracked`.
+
+    Parameters
+    ----------
+    weight : float
+        b, in [0, 1]; by default 40 / `n_steps`.
+    levels : Levels or Calibrated
+        By default measured on the reference batch, at twice the factor of `ROSC`: outliers that pass do little
+        harm to an average.
+    truncates : {"batches", "samples"}, default "samples"
+        As for `ROSC`, like all the other settings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((3000, 2))
+    >>> y = X @ [1.0, 2.0] + rng.standard_t(2.5, 3000)
+    >>> problem = stoic.Problem(stoic.GroupLoss(X, y, np.arange(3000) % 3), stoic.LogSumExp(1.0))
+    >>> stoic.minimize(problem, stoic.TrackedROSC(weight=0.01), budget=60_000, seed=0).w.round(0)
+    array([1., 2.])
+    """
+
+    truncates: Literal["batches", "samples"] = "samples"
+    weight: float = AUTO
+
+    def tuned(self, pilot: Pilot) -> "TrackedROSC":
+        """Tune as ROSC is, one sample a step; y forgets forty times in the stage."""
+        m = either(self.batch_size, 1)
+        levels = either(self.levels, by_sample(pilot, factor=0.2))
+        tuned = ROSC.tuned(replace(self, batch_size=m, levels=levels), pilot)
+        return replace(tuned, weight=either(self.weight, min(1.0, MEMORIES / tuned.n_steps)))
+
+    def estimates(self, before: Vector, fresh: Vector) -> tuple[Vector, Vector]:
+        """Return the moving average of earlier samples, and the one with the fresh estimate in it."""
+        return before, (1.0 - self.weight) * before + self.weight * fresh
