@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import stoic
 
 METHODS = (
+    "auto",
     "mscg",
     "rmscg",
     "rmscg-robust",

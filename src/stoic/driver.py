@@ -10,6 +10,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.random import Generator
 
+from stoic.advice import truncation_advice
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
@@ -30,7 +31,7 @@ _QUIET_EVALUATIONS = 3
 
 def minimize(
     problem: Problem,
-    method: str | Method = "rrosc",
+    method: str | Method = "auto",
     budget: int = 100_000,
     *,
     w0: Vector | None = None,
@@ -51,7 +52,7 @@ def minimize(
     ----------
     problem : Problem
         What to minimize.
-    method : str or Solver, default "rrosc"
+    method : str or Solver, default "auto"
         A method string, whose settings are chosen by a pilot on the data, or settings such as
         ``stoic.RROSC(batch_size=8)``, of which only the open ones are.
     budget : int
@@ -289,6 +290,7 @@ class _Run:
         message = f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples."
         if status is Status.DIVERGED:
             message += " Use a smaller step size, or rescale the data so that losses stay far below 1e300."
+        message = " ".join(filter(None, [message, truncation_advice(self.history)]))
         return Result(
             w=(self.last if chunk.state is None else self._answer()).copy(),
             status=status,

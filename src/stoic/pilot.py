@@ -14,6 +14,7 @@ from stoic.probes import (
     curvature,
     descend,
     draw_sample,
+    first_smoothness,
     jacobian_smoothness,
     length,
     noise,
@@ -169,8 +170,7 @@ def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta:
 
 def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Generator, delta: float) -> Pilot:
     problem = parts[0].problem
-    probe = 1e-3 * (1.0 + length(w0))
-    L, optima = curvature(parts[0], w0, probe, rng, n_steps=3), []
+    L, optima = first_smoothness(parts[0], w0), []
     for part in parts:
         optima.append(descend(part, w0, L))
         part.forget()
@@ -178,7 +178,7 @@ def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Genera
     sample, w1 = parts[middle], optima[middle]
     del optima
     distance = length(w1 - w0)
-    probe = 1e-3 * distance or probe
+    probe = 1e-3 * (distance or length(sample.gradient(w0)) / L or 1.0 + length(w0))
     L = max(curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
     L = L if 0.0 < L < math.inf else 1.0
     growth = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))

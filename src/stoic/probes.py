@@ -187,6 +187,32 @@ def draw_sample(problem: Problem, size: int, rng: Generator) -> Sample:
     return kind(problem, problem.inner.draw(size, rng), size)
 
 
+def first_smoothness(sample: Sample, w: Vector) -> float:
+    """Return 1/t for the longest of the steps t, 2t, 4t, … along −∇ that goes down by half of what is promised.
+
+    The first one would change the objective by its own size if it were linear, so that units do not matter. Unlike
+    the curvature at w this does not vanish where the loss is linear, far from the data.
+    """
+    values = sample.value(w)
+    q = sample.problem.outer.gradient(values)
+    gradient = sample.vjp(w, q)
+    squared, size = product(gradient, gradient), float(np.linalg.norm(q) * np.linalg.norm(values))
+    t = size / squared if squared > 0.0 else 0.0
+    if not 0.0 < t < math.inf:
+        return 1.0
+    start = sample.smooth(w)
+
+    def goes_down(t: float) -> bool:
+        return sample.smooth(w - t * gradient) <= start - 0.5 * t * squared
+
+    grow = goes_down(t)
+    for _ in range(60):
+        if goes_down(2.0 * t if grow else t) != grow:
+            break
+        t *= 2.0 if grow else 0.5
+    return 1.0 / t
+
+
 def descend(sample: Sample, w: Vector, L: float, n_steps: int = 40) -> Vector:
     """Run proximal gradient with backtracking on the fixed sample, until a step gains little."""
     L = L if 0.0 < L < math.inf else 1.0

@@ -279,7 +279,7 @@ def test_a_misspelt_method_is_guessed(given, meant):
 
 def test_a_method_that_resembles_none_is_answered_with_the_list():
     with pytest.raises(
-        stoic.InvalidParameter, match="'qqq' is unknown; Methods: alexr, asc-pg, civr, clipped-sgd"
+        stoic.InvalidParameter, match="'qqq' is unknown; Methods: alexr, asc-pg, auto, civr, clipped-sgd"
     ):
         solve("qqq")
 

@@ -10,6 +10,7 @@ from stoic.solvers.rrosc import RROSC
 from stoic.solvers.tracked_rosc import TrackedROSC
 
 
+@method("auto")
 @method("rrosc-tracked")
 @dataclass(frozen=True)
 class RROSCTracked(RROSC):

@@ -170,7 +170,7 @@ class RSMD(Recipe):
                     step_size=step_size / 2**k,
                     batch_size=m,
                     radius=radius / 2.0 ** (k / 2.0),
-                    smoothness=pilot.L,
+                    smoothness=1.1 * pilot.L,  # an estimate: where noise is small, too low a level truncates all
                     factor=self.factor,
                     least=self.least,
                     **self._lengths(math.floor(first * 2**k), m, pilot.delta / n_stages),
