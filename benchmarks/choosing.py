@@ -26,7 +26,20 @@ SETTINGS = {  # loss, outer function, degrees of freedom of the labels
     "KL, Huber": ("huber", stoic.LogSumExp(2.0), 2.1),
     "KL, square, light": ("squared", stoic.LogSumExp(2.0), 30.0),
 }
-METHODS = ["rrosc", "rosc", "clipped-sgd", "rmscg-robust", "rmscg", "mscg", "alexr", "scsc", "scgd", "rcivr"]
+METHODS = [
+    "auto",
+    "rrosc-growing",
+    "rrosc",
+    "rosc",
+    "clipped-sgd",
+    "rmscg-robust",
+    "rmscg",
+    "mscg",
+    "alexr",
+    "scsc",
+    "scgd",
+    "rcivr",
+]
 MEANS = [
     stoic.Mean(),
     stoic.GeometricMedianOfMeans(DELTA),

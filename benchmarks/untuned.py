@@ -1,8 +1,8 @@
 """How far are the untuned defaults from the best cell of a grid? Test errors on five data sets.
 
-The grid has 11 weights of the L2 penalty and 11 step sizes, 10^-5 to 10^5, for the same method; its best cell is that
-with the smallest error *on the test rows*, averaged over the trials: no selection could choose better. The weight of the
-penalty is part of the problem, so the untuned defaults are run with each of the 11 weights, and the best one counts.
+The grid has 11 weights of the L2 penalty and 11 step sizes, 10^-5 to 10^5, for the same method; its best cell is
+that with the smallest error *on the test rows*, averaged over the trials: no selection could choose better. The
+weight of the penalty is part of the problem: the untuned defaults are run with each of them, and the best counts.
 
     python benchmarks/untuned.py e2006-like tweets=X.npz,targets.npz flights=flights.parquet claims=claims.parquet
 """
@@ -60,7 +60,7 @@ def noisy_text(trials):
 
 
 def real(X, y, groups, is_test, trials, *, robust):
-    """Return a data set with an intercept; the temperature is the largest loss of a group under the best constant."""
+    """Return a data set with an intercept; the temperature is a group's largest loss under the best constant."""
     fit, spread = ~is_test, np.median(np.abs(y - np.median(y))) * 1.4826
     loss = stoic.Huber(1.345 * spread) if robust else stoic.Squared()
     center = np.median(y[fit]) if robust else y[fit].mean()
@@ -112,7 +112,7 @@ def error_of(data, alpha, step, trial, budget):
 
 
 def best(data, cells, trials, budget, pool):
-    """Return the cell with the smallest mean error, and that error: all in the first trial, the best six in all."""
+    """Return the cell with the smallest mean error, and that error: all in one trial, the best six in all."""
     once = pool(joblib.delayed(error_of)(data, *cell, 0, budget) for cell in cells)
     finalists = [cells[place] for place in np.argsort(once)[:FINALISTS]]
     tasks = [(*cell, trial) for cell in finalists for trial in range(trials)]

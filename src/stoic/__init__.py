@@ -28,6 +28,8 @@ _HOMES = {
         "robust_mean",
         "smallest_ball_mean",
     ),
+    "stoic.certificate": ("Certificate",),
+    "stoic.certifying": ("certify",),
     "stoic.driver": ("minimize",),
     "stoic.outers": ("Linear", "LogSumExp", "MeanVariance", "SmoothCVaR"),
     "stoic.pilot": ("estimate_constants",),

@@ -15,8 +15,8 @@ _NAMES = {"truncated_y": "values y", "truncated_z": "Jacobians z"}
 def truncation_advice(history: Sequence[Record]) -> str:
     """Return a sentence for each estimate that was truncated nearly always, or ever more often; else nothing.
 
-    A method that works truncates a few percent of its samples under heavy tails, fewer from stage to stage. The last
-    quarter of the samples counts; it is a drift where its share is above 5 %, and three times that of the two
+    A method that works truncates a few percent of its samples under heavy tails, fewer from stage to stage. The
+    last quarter of the samples counts; it is a drift where its share is above 5 %, and three times that of the two
     quarters before.
 
     Examples

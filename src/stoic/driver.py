@@ -1,16 +1,20 @@
 """The driver: one loop that counts samples, observes, and stops."""
 
 import difflib
+import hashlib
 import logging
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal, cast
 
 import numpy as np
 from numpy.random import Generator
 
 from stoic.advice import truncation_advice
+from stoic.certificate import Certificate
+from stoic.certifying import certify, fewest_samples
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
@@ -196,6 +200,7 @@ class _Run:
         """Choose open settings from a pilot, and start the solver."""
         began = time.perf_counter()
         self.method, self.last, self.answer = method, w0, w0
+        self.w0, self.delta = w0, delta
         try:
             with np.errstate(all="ignore"):
                 check_engine(engine, self.problem, self.meter)
@@ -291,8 +296,9 @@ class _Run:
         if status is Status.DIVERGED:
             message += " Use a smaller step size, or rescale the data so that losses stay far below 1e300."
         message = " ".join(filter(None, [message, truncation_advice(self.history)]))
+        w = (self.last if chunk.state is None else self._answer()).copy()
         return Result(
-            w=(self.last if chunk.state is None else self._answer()).copy(),
+            w=w,
             status=status,
             message=message,
             samples=self.meter.samples,
@@ -303,4 +309,12 @@ class _Run:
             truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
             solver=self.method,
+            certifier=self._certifier(w.copy()),
         )
+
+    def _certifier(self, w: Vector) -> Callable[[], Certificate]:
+        """Return what makes the certificate of w, with random numbers of its own: w itself is their seed."""
+        problem = self.problem.with_inner(self.meter.inner)
+        samples = max(self.meter.budget, fewest_samples(problem))
+        seed = int.from_bytes(hashlib.sha256(w.tobytes()).digest()[:8], "big")
+        return partial(certify, problem, w, delta=self.delta, samples=samples, w0=self.w0, seed=seed)

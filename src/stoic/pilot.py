@@ -9,19 +9,10 @@ from numpy.random import Generator
 from stoic.errors import check_count
 from stoic.means import smallest_ball_index
 from stoic.plans import Constants
-from stoic.probes import (
-    Sample,
-    curvature,
-    descend,
-    draw_sample,
-    first_smoothness,
-    jacobian_smoothness,
-    length,
-    noise,
-    single_samples,
-)
+from stoic.probes import curvature, descend, first_smoothness, jacobian_smoothness, noise, single_samples
 from stoic.problem import Problem
 from stoic.protocols import Outer, Vector
+from stoic.samples import Sample, draw_sample, length
 
 MOST_STAGES = 12
 _LARGEST_BATCH = 64

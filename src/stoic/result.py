@@ -1,9 +1,12 @@
 """How a solve ended: `Status` and `Result`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
+from typing import Any
 
+from stoic.certificate import Certificate
 from stoic.errors import SolveFailed
 from stoic.protocols import Vector
 
@@ -55,6 +58,8 @@ class Result:
         One record per evaluation; ``pandas.DataFrame(result.history)`` makes a table of it.
     solver : Solver
         The settings that ran, with everything that was chosen from the pilot filled in.
+    certificate : Certificate
+        What is known about F(w) − F*.
 
     Examples
     --------
@@ -77,6 +82,20 @@ class Result:
     truncated_z: float
     history: list[Record]
     solver: object
+    certifier: Callable[[], Certificate] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is known about F(w) − F*, from as many samples again; made when it is first asked for.
+
+        A result that was copied to another process has none: see `certify`.
+        """
+        if self.certifier is None:
+            raise SolveFailed("the problem is not at hand here; use stoic.certify(problem, result.w).")
+        return self.certifier()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"certifier": None}
 
     @property
     def success(self) -> bool:

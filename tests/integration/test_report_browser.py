@@ -6,7 +6,10 @@ import shutil
 import pytest
 
 from made_results import HOSTILE, made_results
-from stoic.experiments.report import write_report
+from made_tails import made_tails
+from stoic.experiments.page import write_page
+from stoic.experiments.report import chapter_of, write_report
+from stoic.experiments.tails.report import tails_chapter
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.common.exceptions import NoAlertPresentException  # noqa: E402
@@ -257,4 +260,23 @@ def test_without_trials_the_grid_is_drawn(driver, tmp_path):
     write_report(made_results(tmp_path, with_trials=False), tmp_path, "stoic report .")
     show(driver, (tmp_path / "report.html").as_uri())
     assert all(name.startswith("grid-") for name in drawn(driver))
+    assert errors(driver) == []
+
+
+def test_both_experiments_are_drawn_in_one_report(driver, tmp_path):
+    chapters = chapter_of(made_results(tmp_path), ""), tails_chapter(made_tails(tmp_path), "")
+    write_page(chapters, tmp_path)
+    show(driver, (tmp_path / "report.html").as_uri())
+    assert {"curve-l1", "tails-0", "tails-1", "tails-2", "rates-t2.5"} <= set(drawn(driver))
+    before = drawn(driver)
+    driver.find_element(By.CSS_SELECTOR, '.legend[data-for="tails"] button[data-key="rmscg"]').click()
+    for chart in ("tails-0", "tails-2"):
+        assert [name for name, visible in traces(driver, chart).items() if not visible] == ["rmscg"]
+    switch = driver.find_element(By.CSS_SELECTOR, 'input[name="tails_scale"][value="ratio"]')
+    driver.execute_script("arguments[0].click()", switch)
+    wait_for_change(driver, before, "tails-1")
+    assert drawn(driver)["curve-l1"] == before["curve-l1"]
+    narrow(driver, 360)
+    WebDriverWait(driver, 10).until(lambda found: found.execute_script(FITS))
+    assert driver.find_elements(By.CSS_SELECTOR, "img") == []
     assert errors(driver) == []

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import kurtosis
 
 import stoic
-from stoic.experiments.laws import NOISES, PLACES, GroupLaw, InOrder
+from stoic.experiments.tails.laws import NOISES, PLACES, GroupLaw, InOrder
 
 LAWS = [
     GroupLaw(),

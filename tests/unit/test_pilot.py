@@ -154,3 +154,29 @@ def test_a_pilot_without_noise_and_distance_still_gives_settings():
     assert (pilot.distance, pilot.eps0, pilot.gradient_noise) == (0.0, 0.0, 0.0)
     assert pilot.reach() == math.inf
     assert 0.0 < pilot.averaging_step(1, 100) < math.inf
+
+
+def test_wild_features_do_not_shorten_the_steps_of_methods_that_truncate():
+    """Pareto(2.5) features, 20 pilots: the median step over the smallest one.
+
+    Measured over 200 pilots it is 161 by all samples, and 7.3 without their outliers; over 20, 161 and 2.2.
+    """
+    steps = {"all": [], "typical": []}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        wild = rng.pareto(2.5, (2000, D)) - 1.0 / 1.5
+        pilot = run_pilot(problem_of(wild, wild @ MODEL + RNG.standard_normal(2000)), np.zeros(D), rng, size=200)
+        steps["all"].append(pilot.step_size(1))
+        steps["typical"].append(pilot.truncated.step_size(1))
+    spread = {name: np.median(values) / min(values) for name, values in steps.items()}
+    assert spread["typical"] < 8.0 < spread["all"]
+    assert np.median(steps["typical"]) > np.median(steps["all"])
+
+
+@pytest.mark.parametrize("far", [0.0, 1e3])
+def test_a_loss_that_is_linear_at_the_start_has_its_curvature_found(far):
+    """Huber with all labels far from the start: no curvature there, and 2 (the loss is r²) at the optimum."""
+    problem = stoic.Problem(stoic.GroupLoss(X, Y + far, loss=stoic.Huber(10.0), intercept=True), stoic.Linear())
+    pilot = run_pilot(problem, np.zeros(D + 1), np.random.default_rng(0), size=200)
+    assert 1.0 < pilot.L < 10.0
+    assert 0.5 * far < pilot.distance < 2.0 * far + 20.0

@@ -12,6 +12,7 @@ from spies import Spy
 from stoic import probes
 from stoic.inners.metered import Metered
 from stoic.pilot import run_pilot
+from stoic.samples import draw_sample
 
 N, D, P, SIZE = 400, 50, 3, 60
 
@@ -76,7 +77,7 @@ def test_a_pilot_says_and_counts_what_the_definition_gives(name, make):
 def test_a_change_is_the_difference_of_two_gradients(make):
     problem = make(problem_of(*table(), intercept=True))
     rng = np.random.default_rng(0)
-    sample, q = probes.draw_sample(problem, 30, rng), rng.standard_normal(P)
+    sample, q = draw_sample(problem, 30, rng), rng.standard_normal(P)
     w, step = rng.standard_normal(D + 1), 0.1 * rng.standard_normal(D + 1)
     ends, inner = (w + step, w - step), problem.inner
     gradients = [problem.batch_gradient(end, sample.batch) for end in ends]
@@ -90,7 +91,7 @@ def test_a_change_is_the_difference_of_two_gradients(make):
 
 def test_a_sample_that_has_forgotten_its_rows_gives_the_same_numbers():
     problem = problem_of(*table())
-    sample, w = probes.draw_sample(problem, 30, np.random.default_rng(0)), np.full(D, 0.2)
+    sample, w = draw_sample(problem, 30, np.random.default_rng(0)), np.full(D, 0.2)
     before = sample.gradient(w)
     sample.forget()
     assert sample.rows.gathered is None
@@ -109,3 +110,20 @@ def test_a_pilot_on_wide_sparse_rows_takes_the_memory_of_a_few_vectors():
         peaks.append(tracemalloc.get_traced_memory()[1] / (8.0 * d))
         tracemalloc.stop()
     assert peaks[1] < 13.0  # five optima and w₀, and what a proximal gradient step and its rows need
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
+def test_first_smoothness_is_that_of_the_longest_step_that_goes_down(scale):
+    """For F(w) = s²w² a step t is long enough iff t ≤ 1/(2s²), and steps are doubled or halved."""
+    X = np.full((10, 1), scale)
+    problem = stoic.Problem(stoic.GroupLoss(X, np.zeros(10)), stoic.Linear())
+    sample = draw_sample(problem, 10, np.random.default_rng(0))
+    found = probes.first_smoothness(sample, np.array([3.0]))
+    assert 2.0 * scale**2 <= found * (1.0 + 1e-12)
+    assert found <= 4.0 * scale**2
+
+
+def test_first_smoothness_where_there_is_no_slope():
+    problem = stoic.Problem(stoic.GroupLoss(np.ones((4, 1)), np.zeros(4)), stoic.Linear())
+    sample = draw_sample(problem, 4, np.random.default_rng(0))
+    assert probes.first_smoothness(sample, np.zeros(1)) == 1.0

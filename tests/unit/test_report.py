@@ -13,11 +13,12 @@ import pytest
 
 from made_results import HOSTILE, made_results
 from stoic.errors import InvalidParameter, MissingDependency
+from stoic.experiments.charts import as_json
 from stoic.experiments.outputs import write_outputs
 from stoic.experiments.report import report_text, write_report
-from stoic.experiments.report_data import as_json, report_data
-from stoic.experiments.report_notes import as_toml
+from stoic.experiments.report_data import charts_of
 from stoic.experiments.results import load_results
+from stoic.experiments.settings import as_toml
 from stoic.experiments.spec import Spec, make_spec
 from stoic.experiments.store import Store
 
@@ -73,7 +74,7 @@ def page(text):
 
 
 def charts(results):
-    return {chart["id"]: chart for chart in report_data(results)["charts"]}
+    return {chart["id"]: chart for chart in charts_of(results)}
 
 
 def test_every_element_is_closed(page):
@@ -124,7 +125,9 @@ def test_the_policy_allows_just_the_scripts_in_the_file(page):
 
 def test_the_data_come_back_as_they_were(results, page):
     (index,) = [place for place, attrs in enumerate(page.all("script")) if attrs.get("type") == "application/json"]
-    assert json.loads(page.scripts[index]) == report_data(results)
+    data = json.loads(page.scripts[index])
+    assert data["charts"] == charts_of(results)
+    assert list(data["methods"]) == list(results.spec.methods)
 
 
 def test_hostile_text_is_text(text, page):

@@ -102,3 +102,21 @@ def test_the_assumptions_of_every_stage_are_checked():
     few = stoic.MSCG(step_size=0.01, batch_size=2, n_steps=3, mean=stoic.SmallestBall(0.1))
     with pytest.raises(stoic.InvalidParameter, match="batch_size=2 is below the 42 blocks"):
         stoic.minimize(PROBLEM, stoic.Restarted([stage(), few]), budget=1000)
+
+
+@pytest.mark.parametrize("engine", ["plain", "compiled"])
+def test_in_the_first_tenth_of_a_stage_the_answer_is_that_of_the_stage_before(engine):
+    """Records at every step: the second stage has 40, of which the first three leave the answer as it was."""
+    seen = []
+    solver = stoic.Restarted([stage(10), stage(40, step_size=0.02)])
+    options = {
+        "seed": 0,
+        "engine": engine,
+        "evaluate_every": 1,
+        "observers": {"w": lambda w: seen.append(w) or 0.0},
+    }
+    stoic.minimize(PROBLEM, solver, budget=1000, **options)
+    assert len(seen) == 50
+    for w in seen[10:13]:
+        np.testing.assert_array_equal(w, seen[9])
+    assert all((w != seen[9]).any() for w in [seen[8], *seen[13:]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stoic.errors import InvalidParameter, SolveFailed
-from stoic.experiments import runner, trial
+from stoic.experiments import pool, runner, trial
 from stoic.experiments.material import first, load, noisy, prepare, save
 from stoic.experiments.results import load_results
 from stoic.experiments.runner import run_experiment
@@ -138,13 +138,13 @@ def test_processes_that_are_killed_are_started_again_but_not_for_ever(undisturbe
 
     outcomes = runner._Runner._outcomes
     monkeypatch.setattr(runner._Runner, "_outcomes", crashing)
-    crashes = [runner.TerminatedWorkerError("killed")] * 3
+    crashes = [pool.TerminatedWorkerError("killed")] * 3
     run_experiment(spec_of(), tmp_path / "thrice")
     assert contents(tmp_path / "thrice") == contents(undisturbed)
     monkeypatch.setattr(runner._Runner, "_outcomes", lambda self, runs: crash())
 
     def crash():
-        raise runner.TerminatedWorkerError("killed")
+        raise pool.TerminatedWorkerError("killed")
 
     with pytest.raises(SolveFailed, match=r"killed 4 times.*fewer --jobs"):
         run_experiment(spec_of(), tmp_path / "always")

@@ -8,10 +8,11 @@ import sys
 import pytest
 
 from stoic.errors import InvalidParameter
+from stoic.experiments.database import DamagedStore, locked
 from stoic.experiments.runs import Outcome, Run, Setting
 from stoic.experiments.select import chosen_cells, stored_grid
 from stoic.experiments.spec import Spec
-from stoic.experiments.store import NAME, DamagedStore, Store, locked
+from stoic.experiments.store import NAME, Store
 
 SETTING = Setting("squared", 10.0, "l1", "rrosc")
 SPEC = Spec(temperatures=(10.0,), alphas=(0.1, 0.2, 0.3, 0.4, 0.5), steps=(1.0, 5.0, 10.0))
@@ -60,7 +61,7 @@ def test_a_run_is_kept_whole_or_not_at_all(tmp_path):
 
 
 def test_another_process_is_refused_while_one_has_the_lock_and_not_after_it_died(tmp_path):
-    hold = "import sys, time, pathlib; from stoic.experiments.store import locked\n"
+    hold = "import sys, time, pathlib; from stoic.experiments.database import locked\n"
     hold += f"with locked(pathlib.Path({str(tmp_path)!r})): print('held', flush=True); time.sleep(60)"
     command = [sys.executable, "-c", hold]
     other = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603

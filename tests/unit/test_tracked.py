@@ -10,7 +10,7 @@ import pytest
 
 import stoic
 from catalog import CASES
-from stoic.experiments.laws import GroupLaw
+from stoic.experiments.tails.laws import GroupLaw
 
 PROBLEM = CASES["logsumexp-l2"].problem
 W0 = np.zeros(10)

@@ -64,7 +64,7 @@ def started(solver: AnySolver, problem: Problem, inner: GroupLoss, state: Any, r
         if not running.finished(state.inner):
             return state._replace(inner=started(running, problem, inner, state.inner, rng))
         k, answer = state.stage + 1, running.output(state.inner)
-        return RestartedState(k, begun(solver.stages[k], problem, inner, answer, rng))
+        return RestartedState(k, begun(solver.stages[k], problem, inner, answer, rng), answer)
     if isinstance(solver, ProxBoosted):
         stage = solver.stages[state.stage]
         if not stage.solver.finished(state.inner):

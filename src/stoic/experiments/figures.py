@@ -1,41 +1,22 @@
-"""The paper's Figure 1: test error against samples, with error bars; matplotlib is used here only."""
+"""The paper's Figure 1: test error against samples, with error bars."""
 
-import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stoic.errors import InvalidParameter, MissingDependency
+from stoic.errors import InvalidParameter
 from stoic.experiments.averages import averages, is_wide
+from stoic.experiments.drawing import drawing, new_figure
 from stoic.experiments.results import Curve, Results
 from stoic.experiments.wording import Look, label, looks_of
 from stoic.protocols import Vector
-from stoic.writing import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _BARS, _FEWEST_BARS = 8, 3  # of a curve, at points of its own where there are enough; more hide each other
 _SIZE = 3.5, 2.9  # inches: one column of a page
-_STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so figures are alike on every machine
-    "font.size": 8.0,
-    "axes.labelsize": 8.0,
-    "axes.titlesize": 8.0,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": "#444444",
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.fontsize": 7.0,
-    "legend.title_fontsize": 8.0,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "stoic",
-}
-_UNDATED: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 def write_figures(results: Results, folder: Path) -> None:
@@ -56,15 +37,9 @@ def write_figures(results: Results, folder: Path) -> None:
     OSError
         If a file cannot be written; an old one is left as it was.
     """
-    mpl = _matplotlib()
     for regularizer in results.spec.regularizers:
-        with mpl.rc_context(_STYLE):
-            figure = _new_figure()
+        with drawing(folder / f"figure_{regularizer}", _SIZE) as figure:
             error_bars(results, regularizer, figure.subplots())
-            for kind, metadata in _UNDATED.items():
-                buffer = io.BytesIO()
-                figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
-                replace_file(folder / f"figure_{regularizer}.{kind}", buffer.getvalue())
 
 
 def error_bars(results: Results, regularizer: str, ax: "Axes | None" = None) -> "Axes":
@@ -95,7 +70,7 @@ def error_bars(results: Results, regularizer: str, ax: "Axes | None" = None) -> 
     spec = results.spec
     if regularizer not in spec.regularizers:
         raise InvalidParameter(f"{regularizer!r} is not among the regularizers {', '.join(spec.regularizers)}.")
-    axes: Axes = _new_figure().subplots() if ax is None else ax
+    axes: Axes = new_figure(_SIZE).subplots() if ax is None else ax
     curves = [curve for curve in results.main if curve.setting.regularizer == regularizer]
     looks = looks_of(spec.methods)
     drawn = [
@@ -173,18 +148,3 @@ def _legend(axes: "Axes", curves: list[Curve]) -> None:
         columnspacing=1.4,
         labelspacing=0.35,
     )
-
-
-def _new_figure() -> "Figure":
-    _matplotlib()
-    from matplotlib.figure import Figure  # noqa: PLC0415 - optional
-
-    return Figure(figsize=_SIZE, layout="constrained")
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - optional, and slow to import
-    except ImportError:
-        raise MissingDependency("figures need matplotlib; run pip install matplotlib.") from None
-    return mpl

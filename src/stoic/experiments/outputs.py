@@ -1,27 +1,35 @@
-"""Everything that an experiment is shown by, written from its store alone."""
+"""Everything that experiments are shown by, written from their stores alone."""
 
 import shlex
 from pathlib import Path
 
+from stoic.errors import InvalidParameter
+from stoic.experiments import store
 from stoic.experiments.figures import write_figures
 from stoic.experiments.headline import against_the_paper, unfinished, what_came_out
-from stoic.experiments.report import write_report
+from stoic.experiments.page import Chapter, write_page
+from stoic.experiments.report import chapter_of
 from stoic.experiments.results import load_results
 from stoic.experiments.tables import short_summary, write_tables
+from stoic.experiments.tails import store as tails_store
+from stoic.experiments.tails.figures import write_tails_figures
+from stoic.experiments.tails.report import tails_chapter
+from stoic.experiments.tails.results import load_tails
+from stoic.experiments.tails.tables import tails_summary, write_tails_tables
 
 
 def write_outputs(folder: Path) -> str:
-    """Write the tables, the figures and the report of the experiment in a folder, and return what came out.
+    """Write the tables, the figures and the report of the experiments in a folder, and return what came out.
 
     Parameters
     ----------
     folder : Path
-        The one that ``stoic reproduce`` kept its results in.
+        The one that ``stoic reproduce``, ``stoic tails`` or both kept their results in.
 
     Returns
     -------
     str
-        The summary as plain text, who is ahead with each regularizer, and what is missing.
+        Summaries as plain text, and what is missing.
 
     Raises
     ------
@@ -32,10 +40,30 @@ def write_outputs(folder: Path) -> str:
     OSError
         If a file cannot be written; an old one is left as it was.
     """
+    kinds = {store.NAME: _reproduced, tails_store.NAME: _tails}
+    found = [write for name, write in kinds.items() if (folder / name).is_file()]
+    if not found:
+        raise InvalidParameter(
+            f"{str(folder)!r} has no {' and no '.join(kinds)}; give the --out folder of stoic reproduce or of "
+            f"stoic tails."
+        )
+    command = shlex.join(["stoic", "report", str(folder)])
+    chapters, words = zip(*(write(folder, command) for write in found), strict=True)
+    write_page(chapters, folder)
+    return "\n".join(words)
+
+
+def _reproduced(folder: Path, command: str) -> tuple[Chapter, str]:
     results = load_results(folder)
     write_tables(results, folder)
     write_figures(results, folder)
-    write_report(results, folder, shlex.join(["stoic", "report", str(folder)]))
     found = (f"{regularizer}: {words}" for regularizer, words in what_came_out(results))
     words = filter(None, [*found, against_the_paper(results), unfinished(results)])
-    return "\n".join([short_summary(results), "", *words])
+    return chapter_of(results, command), "\n".join([short_summary(results), "", *words])
+
+
+def _tails(folder: Path, command: str) -> tuple[Chapter, str]:
+    results = load_tails(folder)
+    write_tails_tables(results, folder)
+    write_tails_figures(results, folder)
+    return tails_chapter(results, command), tails_summary(results)

@@ -1,49 +1,27 @@
 """What the report's charts draw, as plain data; numbers that are not finite are left empty."""
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stoic.experiments.averages import averages
+from stoic.experiments.charts import Chart, finite
 from stoic.experiments.results import Curve, Results
 from stoic.experiments.runs import Setting
 from stoic.experiments.spec import Spec
 from stoic.experiments.store import Stored
 from stoic.experiments.summary import selections
-from stoic.experiments.wording import label, looks_of, power
-
-Chart: TypeAlias = dict[str, Any]
+from stoic.experiments.wording import power
 
 
-def report_data(results: Results) -> dict[str, Any]:
-    """Return all charts, and how methods are drawn."""
-    looks = looks_of(results.spec.methods)
-    return {
-        "methods": {name: {"label": label(name), **look._asdict()} for name, look in looks.items()},
-        "charts": [*_curves(results), *_grids(results), *_truncations(results), *_variants(results)],
-    }
+def charts_of(results: Results) -> list[Chart]:
+    """Return all charts."""
+    return [*_curves(results), *_grids(results), *_truncations(results), *_variants(results)]
 
 
 def problems(spec: Spec) -> list[tuple[str, float]]:
     """Return the pairs of a loss and a temperature, that of the figures first."""
     return [(loss, temperature) for loss in spec.losses for temperature in spec.temperatures]
-
-
-def as_json(data: Any) -> str:
-    r"""Return JSON that can stand in a script element, since no sign in it can end the element.
-
-    Examples
-    --------
-    >>> as_json({"a": "</script>"})
-    '{"a":"\\u003c/script\\u003e"}'
-    """
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 def _curves(results: Results) -> Iterator[Chart]:
@@ -64,10 +42,10 @@ def _curve(curve: Curve) -> Chart:
     return {
         "method": curve.setting.method,
         "note": f"diverged in {diverged} of {len(curve.trials)}" if diverged else "",
-        "samples": _finite(curve.samples),
-        "seconds": _finite(curve.seconds),
+        "samples": finite(curve.samples),
+        "seconds": finite(curve.seconds),
         "scores": {
-            name: {key: _finite(values) for key, values in averages(scores)._asdict().items()}
+            name: {key: finite(values) for key, values in averages(scores)._asdict().items()}
             for name, scores in curve.scores.items()
         },
     }
@@ -109,7 +87,7 @@ def _cells(results: Results) -> dict[tuple[str, str], list[Chart]]:
 def _cell(stored: Stored) -> Chart:
     outcome = stored.outcome
     last = outcome.points[-1] if outcome.points and outcome.ending == "finished" else {}
-    errors = {name: _finite([last.get(name, np.nan)])[0] for name in ("plain", "robust")}
+    errors = {name: finite([last.get(name, np.nan)])[0] for name in ("plain", "robust")}
     return {**errors, "ending": outcome.ending, "message": outcome.message if outcome.ending == "failed" else ""}
 
 
@@ -147,7 +125,7 @@ def _shares(curve: Curve) -> Chart:
         weights[stage] += point["weight"]
         for name, total in sums.items():
             total[stage] += point["weight"] * point[f"truncated_{name}"]
-    return {name: _finite(total / np.maximum(weights, 1e-300)) for name, total in sums.items()}
+    return {name: finite(total / np.maximum(weights, 1e-300)) for name, total in sums.items()}
 
 
 def _weighted(stored: Stored) -> list[dict[str, float]]:
@@ -177,14 +155,9 @@ def _variant(
     for method in results.spec.methods:
         settings = [Setting(loss, temperature, regularizer, method) for loss, temperature in places]
         finals = [averages(curves[key].final("mse") if key in curves else [np.nan]) for key in settings]
-        means, deviations = (_finite([getattr(found, key) for found in finals]) for key in ("mean", "deviation"))
+        means, deviations = (finite([getattr(found, key) for found in finals]) for key in ("mean", "deviation"))
         lines.append({"method": method, "mean": means, "deviation": deviations})
     if any(mean is not None for line in lines for mean in line["mean"]):
         by_loss = len(results.spec.temperatures) == 1
         x = [loss if by_loss else temperature for loss, temperature in places]
         yield {"id": name, "kind": "variant", "x": x, "by": "loss" if by_loss else "temperature", "lines": lines}
-
-
-def _finite(values: ArrayLike) -> list[float | None]:
-    """Return numbers with as many digits as a chart can show; None for those that are not finite."""
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=float)]

@@ -1,6 +1,5 @@
 """The second half of the report, as HTML: data, rules, machine, failures and configuration."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +8,7 @@ from stoic.experiments.markup import Html, element, joined, table, terms
 from stoic.experiments.protocol import choices
 from stoic.experiments.results import Results
 from stoic.experiments.runs import HOPELESS
+from stoic.experiments.settings import Settings, as_toml
 from stoic.experiments.spec import Spec
 from stoic.experiments.tables import failure_rows
 from stoic.experiments.wording import SELECTED_BY, listed, noise_in_words, percent
@@ -76,9 +76,8 @@ def paper(spec: Spec) -> Html:
     return table("The protocol", ("setting", "paper", "here", "comparison"), rows)
 
 
-def machine(results: Results) -> Html:
-    """Return seeds, versions and the machine."""
-    facts = results.facts
+def machine(facts: Mapping[str, Any], seed: int) -> Html:
+    """Return the seed, versions and the machine."""
     found = {str(name): _value(value) for name, value in facts.get("machine", {}).items()}
     versions = {str(name): _value(value) for name, value in facts.get("versions", {}).items()}
     note = (
@@ -87,7 +86,7 @@ def machine(results: Results) -> Html:
     )
     return joined(
         [
-            terms({"seed": results.spec.seed}),
+            terms({"seed": seed}),
             element("p", note, class_="note"),
             element("div", _list("Versions", versions), _list("Machine", found), class_="columns"),
         ]
@@ -107,9 +106,9 @@ def failures(results: Results) -> Html:
     return table("Runs that failed", ("method", "problem", "runs", "λ_reg × step", "reason"), rows)
 
 
-def configuration(results: Results, command: str) -> Html:
+def configuration(facts: Mapping[str, Any], settings: Settings, command: str) -> Html:
     """Return the commands and the settings, which a TOML file can hold."""
-    made = results.facts.get("command")
+    made = facts.get("command")
     return joined(
         [
             element("h3", "Made by"),
@@ -117,23 +116,6 @@ def configuration(results: Results, command: str) -> Html:
             element("h3", "Drawn again by"),
             element("pre", element("code", command), tabindex=0),
             element("h3", "All settings"),
-            element("pre", element("code", as_toml(results.spec)), tabindex=0),
+            element("pre", element("code", as_toml(settings)), tabindex=0),
         ]
     )
-
-
-def as_toml(spec: Spec) -> str:
-    """Return the settings as a TOML file, from which ``stoic reproduce`` makes the same spec.
-
-    Examples
-    --------
-    >>> as_toml(Spec(trials=3)).splitlines()[0]
-    'data = "e2006-like"'
-    """
-    settings = spec.model_dump(mode="json")
-    pairs = (
-        f"{name} = {json.dumps(value, ensure_ascii=False)}"
-        for name, value in settings.items()
-        if value is not None
-    )
-    return "\n".join(pairs)

@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from stoic.experiments.averages import averages, is_wide
+from stoic.experiments.charts import Chart, figure_of
 from stoic.experiments.headline import against_the_paper, unfinished, what_came_out, what_was_run
 from stoic.experiments.markup import Html, element, joined, menu, switch, table
-from stoic.experiments.report_data import Chart, problems
+from stoic.experiments.report_data import problems
 from stoic.experiments.results import Results
 from stoic.experiments.runs import Setting
 from stoic.experiments.spec import Spec
@@ -92,16 +93,7 @@ def _curve_figure(spec: Spec, chart: Chart) -> Html:
     regularizer = label(chart["id"].removeprefix("curve-"))
     methods = listed([label(name) for name in spec.methods])
     about = f"Line chart: test error against samples with the {regularizer} regularizer, for {methods}."
-    return _figure(f"{regularizer} regularizer", chart, f"{about} The numbers at the end are in the summary.")
-
-
-def _figure(heading: str, chart: Chart, about: str) -> Html:
-    return element(
-        "figure",
-        element("figcaption", heading),
-        element("div", class_="legend", data_for=chart["id"]),
-        element("div", id=chart["id"], class_=f"chart {chart['kind']}", role="img", aria_label=about),
-    )
+    return figure_of(f"{regularizer} regularizer", chart, f"{about} The numbers at the end are in the summary.")
 
 
 def summary(results: Results) -> Html:
@@ -170,7 +162,7 @@ def _maps(spec: Spec, regularizer: str, maps: dict[str, Chart]) -> Html:
         chart = maps.get(f"grid-{regularizer}-{method}")
         if chart is not None:
             about = f"Heat map: validation error of {label(method)} with {label(regularizer)} over λ_reg and step."
-            figures.append(_figure(label(method), chart, f"{about} The file grid.csv has the numbers."))
+            figures.append(figure_of(label(method), chart, f"{about} The file grid.csv has the numbers."))
     return joined([element("h3", f"{label(regularizer)} regularizer"), element("div", *figures, class_="maps")])
 
 
@@ -183,7 +175,7 @@ def truncation(results: Results, charts: list[Chart]) -> Html:
     for chart in found:
         regularizer = label(chart["id"].removeprefix("truncation-"))
         about = f"Bar chart: share of steps in which y and z were truncated, by stage, with {regularizer}."
-        figures.append(_figure(f"{regularizer} regularizer", chart, about))
+        figures.append(figure_of(f"{regularizer} regularizer", chart, about))
     note = (
         "Share of the steps in which y, the estimate of the inner values, or z, that of their Jacobian, was "
         "truncated, over all trials; methods that never truncate are left out. The steps between two points of a "
@@ -205,6 +197,6 @@ def variants(results: Results, charts: list[Chart]) -> Html:
         _, regularizer, *loss = chart["id"].split("-")
         heading = f"{label(regularizer)} regularizer" + "".join(f", {name} loss" for name in loss)
         about = f"Line chart: test MSE at the end against the {chart['by']}, by method; {heading}."
-        figures.append(_figure(heading, chart, about))
+        figures.append(figure_of(heading, chart, about))
     note = "Test MSE at the end: mean and standard deviation over trials, each at the cell chosen for its problem."
     return joined([element("div", *figures, class_="pair"), element("p", note, class_="note")])

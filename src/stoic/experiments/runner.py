@@ -1,32 +1,25 @@
 """Run an experiment so that nothing is lost: what is stored is not run again, and the same command goes on."""
 
-import os
 import shutil
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import joblib
 import numpy as np
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from stoic.errors import InvalidParameter, SolveFailed
+from stoic.errors import SolveFailed
+from stoic.experiments.database import locked
 from stoic.experiments.material import Material, noise_of_the_grid, prepare, save
+from stoic.experiments.pool import Progress, processors, results_of, until_done
 from stoic.experiments.results import SELECTIONS
 from stoic.experiments.runs import Outcome, Run, grid_of, settings_of
 from stoic.experiments.select import chosen_cells, stored_grid
 from stoic.experiments.spec import Spec
-from stoic.experiments.store import Store, locked
-from stoic.experiments.timing import machine, versions
+from stoic.experiments.store import Store
 from stoic.experiments.trial import execute
 
-Progress: TypeAlias = Callable[[int, int, str], None]
-
 _SCRATCH = "scratch"
-_MOST_CRASHES = 3
 # What may differ from the stored experiment, since no single run depends on it.
 _FREE = {"methods", "regularizers", "losses", "temperatures", "alphas", "steps", "trials", "selection"}
 
@@ -65,29 +58,14 @@ def run_experiment(
     folder = folder.resolve()  # processes that are used again may be in another one
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder), Store(folder) as store:
-        _claim(store, spec, folder)
-        store.set_fact("command", command)
+        store.claim(spec.model_dump(mode="json"), command, free=_FREE)
         show = progress or (lambda _done, _all, _what: None)
-        runner = _Runner(spec, folder, store, jobs or joblib.cpu_count(), show)
+        runner = _Runner(spec, folder, store, processors(jobs), show)
         try:
             runner.run(list(grid_of(spec)), "grid", retry_failed=retry_failed)
             runner.run(_trials(spec, store), "trials", retry_failed=retry_failed)
         finally:
             shutil.rmtree(folder / _SCRATCH, ignore_errors=True)
-
-
-def _claim(store: Store, spec: Spec, folder: Path) -> None:
-    """Keep the spec, or raise if the store holds runs of another experiment."""
-    before, now = store.facts().get("spec", {}), spec.model_dump(mode="json")
-    changed = [name for name in before if name not in _FREE and before[name] != now.get(name)]
-    if changed and store.known():
-        was = ", ".join(f"{name}={before[name]!r}" for name in changed)
-        raise InvalidParameter(
-            f"{str(folder)!r} holds an experiment with {was}; give these settings, or another folder with --out."
-        )
-    store.set_fact("spec", now)
-    store.set_fact("versions", versions())
-    store.set_fact("machine", machine())
 
 
 def _trials(spec: Spec, store: Store) -> list[Run]:
@@ -121,22 +99,15 @@ class _Runner:
         left = {run.key: run for run in runs if run.key not in known}
         if left and not self.is_prepared:
             self._prepare()
-        done, crashes = len(runs) - len(left), 0
-        self.progress(done, len(runs), what)
-        while left:
-            try:
-                for run, outcome in self._outcomes(left.values()):
-                    self.store.add(run, outcome)
-                    del left[run.key]
-                    done += 1
-                    self.progress(done, len(runs), what)
-            except TerminatedWorkerError as error:  # all processes end with the one that was killed
-                crashes += 1
-                if crashes > _MOST_CRASHES:
-                    raise SolveFailed(
-                        f"processes were killed {crashes} times, perhaps for lack of memory; use fewer --jobs. "
-                        f"What was done is kept."
-                    ) from error
+        self.progress(len(runs) - len(left), len(runs), what)
+
+        def attempt() -> None:
+            for run, outcome in self._outcomes(left.values()):
+                self.store.add(run, outcome)
+                del left[run.key]
+                self.progress(len(runs) - len(left), len(runs), what)
+
+        until_done(attempt)
 
     def _prepare(self) -> None:
         self.progress(0, 0, "data")
@@ -149,30 +120,11 @@ class _Runner:
         self.is_prepared = True
 
     def _outcomes(self, runs: Iterable[Run]) -> Iterator[tuple[Run, Outcome]]:
-        runs = list(runs)
-        if self.jobs == 1:
-            for run in runs:
-                yield run, execute(run, self.spec, self.scratch)
-            return
-        pool = joblib.Parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)
-        yield from pool(joblib.delayed(_named)(run, self.spec, self.scratch, os.getpid()) for run in runs)
+        return results_of(partial(_execute, spec=self.spec, scratch=self.scratch), list(runs), self.jobs)
 
 
-def _named(run: Run, spec: Spec, scratch: Path, parent: int) -> tuple[Run, Outcome]:
-    _end_with(parent)
-    return run, execute(run, spec, scratch)
-
-
-@lru_cache(maxsize=1)
-def _end_with(parent: int) -> None:
-    """Let this process end when its parent is killed; joblib's would wait for minutes."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+def _execute(run: Run, spec: Spec, scratch: Path) -> Outcome:
+    return execute(run, spec, scratch)
 
 
 def description(material: Material, spec: Spec) -> dict[str, Any]:

@@ -15,20 +15,21 @@ def solver_for(method: str, step: float, spec: Spec, pilot: Pilot) -> AnySolver:
     A method with restarts takes K stages that fill the budget. SCGD and ASC-PG take the sequences of their
     theorems for optimally strongly convex problems, with the step size as the first.
     """
-    recipe: Any = METHODS[method]()
+    recipe = with_step(method, step)
     names = {field.name for field in fields(recipe)}
-    settings: dict[str, Any] = {
-        "step_size": step,
-        "batch_size": spec.batch_size,
-        "n_stages": spec.n_stages,
-        "radius": spec.radius,
-    }
-    if "steps" in names:
-        settings |= {"steps": PowerLaw(step, 1.0), "weights": _weights(method), "answer": "last"}
+    settings = {"batch_size": spec.batch_size, "n_stages": spec.n_stages, "radius": spec.radius}
     if method == "rcivr":
         settings |= {"n_stages": recipe.n_stages}  # epochs, of which the budget pays for as many as it can
     chosen = {name: value for name, value in settings.items() if name in names}
     return cast("AnySolver", replace(recipe, **chosen).tuned(pilot.within(spec.budget)))
+
+
+def with_step(method: str, step: float) -> Any:
+    """Return a method with a step size, or with sequences that start at it; all else is open."""
+    recipe: Any = METHODS[method]()
+    if "steps" in {field.name for field in fields(recipe)}:
+        return replace(recipe, steps=PowerLaw(step, 1.0), weights=_weights(method), answer="last")
+    return replace(recipe, step_size=step)
 
 
 def _weights(method: str) -> PowerLaw:

@@ -1,20 +1,15 @@
-"""What an experiment is: its data, its noise, its methods and its grid. Checked once, all errors at a time."""
+"""What an experiment is: its data, its noise, its methods and its grid."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from stoic.datasets.noise import NOISES, make_noises
-from stoic.errors import InvalidParameter
+from stoic.experiments.settings import Count, Positive, Seed, Settings, Share, at_least_one, checked, each_once
 from stoic.solvers import METHODS
-
-Positive: TypeAlias = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Count: TypeAlias = Annotated[int, Field(ge=1)]
-Share: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 DECADES = tuple(float(f"1e{k}") for k in range(-5, 6))
 """10^−5 … 10^5, the paper's grid for the weight of the regularizer and for the step size."""
@@ -24,7 +19,7 @@ PAPER_METHODS = ("rrosc", "rmscg", "asc-pg", "rcivr")
 """The methods that the paper compares."""
 
 
-class Spec(BaseModel):
+class Spec(Settings):
     """The settings of ``stoic reproduce`` that its results depend on; the defaults are the paper's where it says.
 
     Parameters
@@ -60,8 +55,6 @@ class Spec(BaseModel):
     seed : int
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     data: str = "e2006-like"
     data_dir: str | None = None
     size: Positive = 1.0
@@ -85,21 +78,14 @@ class Spec(BaseModel):
     validation_share: Share = 0.1
     test_labels: Literal["clean", "noisy"] = "clean"
     evaluations: Count = 40
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
 
-    @field_validator("losses", "temperatures", "regularizers", "methods", "alphas", "steps", "noise")
-    @classmethod
-    def _each_once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        if len(set(values)) < len(values):
-            raise ValueError("names something twice")
-        return values
-
-    @field_validator("losses", "temperatures", "regularizers", "methods", "alphas", "steps")
-    @classmethod
-    def _at_least_one(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not values:
-            raise ValueError("is empty")
-        return values
+    _all_different = field_validator(
+        "losses", "temperatures", "regularizers", "methods", "alphas", "steps", "noise"
+    )(each_once)
+    _not_empty = field_validator("losses", "temperatures", "regularizers", "methods", "alphas", "steps")(
+        at_least_one
+    )
 
     @field_validator("methods")
     @classmethod
@@ -125,26 +111,4 @@ def make_spec(settings: Mapping[str, Any], path: Path | None = None) -> Spec:
     InvalidParameter
         With all that is wrong, and where.
     """
-    given = {} if path is None else _read(path)
-    try:
-        return Spec.model_validate(given | dict(settings))
-    except ValidationError as errors:
-        raise InvalidParameter("; ".join(_in_words(error) for error in errors.errors()) + ".") from None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidParameter(f"{str(path)!r} is not a TOML file: {error}.") from None
-    except OSError as error:
-        raise InvalidParameter(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
-
-
-def _in_words(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"]) or "settings"
-    if error["type"] == "extra_forbidden":
-        return f"{where} is no setting; settings: {', '.join(Spec.model_fields)}"
-    what = error["msg"].removeprefix("Value error, ")
-    given = repr(error["input"])
-    return f"{where}={given if len(given) <= 60 else given[:57] + '…'}: {what[0].lower() + what[1:]}"
+    return checked(Spec, settings, path)

@@ -1,23 +1,20 @@
 """The store of an experiment: one sqlite file, one row per run and one per point of its curve.
 
 A run is written in one transaction when it has ended, so a store that a kill or a full disk leaves behind holds
-whole runs only. It is locked while an experiment writes to it, by the system: a lock dies with its process.
+whole runs only.
 """
 
 import json
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stoic.errors import InvalidParameter, StoicError
+from stoic.experiments.database import Database
 from stoic.experiments.runs import Outcome, Run, Setting
 
-NAME, _LOCK, _VERSION = "store.sqlite", "store.lock", 1
+NAME = "store.sqlite"
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (
     key TEXT PRIMARY KEY, phase TEXT NOT NULL, loss TEXT NOT NULL, temperature REAL NOT NULL,
     regularizer TEXT NOT NULL, method TEXT NOT NULL, alpha REAL NOT NULL, step REAL NOT NULL,
@@ -32,10 +29,6 @@ _INSERT = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 _COUNTS = ("samples", "seconds", "stage", "truncated_y", "truncated_z")
 
 
-class DamagedStore(StoicError, RuntimeError):  # noqa: N818
-    """A store that cannot be read."""
-
-
 class Stored(NamedTuple):
     """A run and how it went."""
 
@@ -43,7 +36,7 @@ class Stored(NamedTuple):
     outcome: Outcome
 
 
-class Store:
+class Store(Database):
     """The runs of one experiment in a folder.
 
     Parameters
@@ -53,22 +46,7 @@ class Store:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
-        self._db = sqlite3.connect(self.path, isolation_level=None, timeout=60.0)
-        try:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.execute("PRAGMA foreign_keys = ON")
-            self._db.executescript(_TABLES)
-        except sqlite3.DatabaseError as error:
-            self._db.close()
-            raise DamagedStore(f"{str(self.path)!r} is no store of stoic: {error}; use another folder.") from error
-
-    def __enter__(self) -> "Store":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._db.close()
+        super().__init__(folder / NAME, _TABLES)
 
     def add(self, run: Run, outcome: Outcome) -> None:
         """Keep a run that has ended, in place of an earlier one of the same name."""
@@ -97,48 +75,6 @@ class Store:
             points.setdefault(key, []).append(point)
         rows = self._db.execute("SELECT * FROM runs WHERE phase = ? ORDER BY key", (phase,))
         return [_stored(row, points.get(row[0], [])) for row in rows]
-
-    def set_fact(self, name: str, value: Any) -> None:
-        """Keep a fact about the experiment, in place of an earlier one of the same name."""
-        with self._transaction():
-            self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
-
-    def facts(self) -> dict[str, Any]:
-        """Return what is known about the experiment."""
-        return {name: json.loads(value) for name, value in self._db.execute("SELECT * FROM facts ORDER BY name")}
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; refuse where another process has it.
-
-    Raises
-    ------
-    InvalidParameter
-        If another process is at work in the folder.
-    """
-    lock = sqlite3.connect(folder / _LOCK, isolation_level=None, timeout=0.0)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError:
-        lock.close()
-        raise InvalidParameter(
-            f"another stoic is at work in {str(folder)!r}; wait for it, or give another folder with --out."
-        ) from None
-    try:
-        yield
-    finally:
-        lock.close()
 
 
 def _row(key: str, point: Mapping[str, float]) -> tuple[Any, ...]:

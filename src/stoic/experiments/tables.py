@@ -1,14 +1,13 @@
 """Results as files: every point and every cell for programs, a summary for people."""
 
-import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from stoic.errors import MissingDependency
 from stoic.experiments.results import Results
+from stoic.experiments.rows import Row, as_csv, in_columns, markdown_table
 from stoic.experiments.runs import Run
 from stoic.experiments.store import Stored
 from stoic.experiments.summary import Line, about_groups, lines_of, selections
@@ -21,8 +20,6 @@ POINT_COLUMNS = ("selection", *_RUN, "trial", *_POINT, "ending")
 CELL_COLUMNS = (*_RUN, "ending", "plain", "robust", "samples", "seconds", "message")
 _TYPES = {"temperature": "float64", "alpha": "float64", "step": "float64", "trial": "int64"}
 _TYPES |= {name: "int64" if name in {"samples", "stage"} else "float64" for name in _POINT}
-
-Row = tuple[Any, ...]
 
 
 def write_tables(results: Results, folder: Path) -> None:
@@ -44,8 +41,8 @@ def write_tables(results: Results, folder: Path) -> None:
         If a file cannot be written; an old one is left as it was.
     """
     points = list(point_rows(results))
-    replace_file(folder / "results.csv", _as_csv(POINT_COLUMNS, points))
-    replace_file(folder / "grid.csv", _as_csv(CELL_COLUMNS, cell_rows(results)))
+    replace_file(folder / "results.csv", as_csv(POINT_COLUMNS, points))
+    replace_file(folder / "grid.csv", as_csv(CELL_COLUMNS, cell_rows(results)))
     replace_file(folder / "summary.md", summary_text(results))
     replace_file(folder / "results.parquet", _as_parquet(points))
 
@@ -71,14 +68,6 @@ def cell_rows(results: Results) -> Iterator[Row]:
 def _names(run: Run) -> Row:
     setting = run.setting
     return setting.loss, setting.temperature, setting.regularizer, setting.method, run.alpha, run.step
-
-
-def _as_csv(columns: Sequence[str], rows: Iterable[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _as_parquet(rows: Sequence[Row]) -> bytes:
@@ -114,7 +103,7 @@ def summary_text(results: Results) -> str:
     for selection in selections(spec):
         parts.append(f"## Cells chosen by the {SELECTED_BY[selection]} of the squared validation errors")
         for name, lines in grouped_lines(results, selection):
-            parts += [f"### {name}", _markdown_table(_HEAD, [summary_row(line) for line in lines])]
+            parts += [f"### {name}", markdown_table(_HEAD, [summary_row(line) for line in lines])]
     parts += ["## Failed runs", *_failures(results)]
     return "\n\n".join(parts) + "\n"
 
@@ -169,14 +158,8 @@ def short_summary(results: Results) -> str:
     parts = []
     for name, lines in grouped_lines(results, results.spec.selection):
         rows = [summary_row(line) for line in lines]
-        parts += [f"\n{name}", _in_columns([_SHORT, *([row[place] for place in kept] for row in rows)])]
+        parts += [f"\n{name}", in_columns([_SHORT, *([row[place] for place in kept] for row in rows)])]
     return "\n".join(parts)
-
-
-def _in_columns(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def failure_rows(results: Results) -> Iterator[list[str]]:
@@ -198,16 +181,4 @@ def _failures(results: Results) -> list[str]:
     rows = list(failure_rows(results))
     if not rows:
         return ["None."]
-    return [_markdown_table(("method", "problem", "runs", "λ_reg × step", "reason"), rows)]
-
-
-def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(_inert(text) for text in line)} |" for line in lines)
-
-
-def _inert(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line."""
-    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = "".join(f"\\{sign}" if sign in "\\`*|" else sign for sign in text)
-    return text.replace("](", "\\](")  # a link
+    return [markdown_table(("method", "problem", "runs", "λ_reg × step", "reason"), rows)]

@@ -33,10 +33,11 @@ LOOKS = (
 SELECTED_BY = {"plain": "mean", "robust": "median of means"}
 """What the validation errors of a cell are reduced to, by way of selection."""
 
-# For more methods than that: each color once more, with another marker.
+# For more methods than that: each color again, with other markers.
 _MORE = tuple(
     Look(one.light, one.dark, other.marker, other.symbol)
-    for one, other in zip(LOOKS, (*LOOKS[3:], *LOOKS[:3]), strict=True)
+    for shift in (3, 5)
+    for one, other in zip(LOOKS, (*LOOKS[shift:], *LOOKS[:shift]), strict=True)
 )
 
 

@@ -7,7 +7,8 @@
     circle: "●", square: "■", "triangle-up": "▲", diamond: "◆", "triangle-down": "▼", cross: "✚", x: "✖", star: "★",
   };
   const scoreNames = { mse: "test MSE", robust: "robust test MSE", worst_group: "test MSE of the worst group" };
-  const hidden = new Map(data.charts.map((chart) => [chart.id, new Set()]));
+  const groupOf = (chart) => chart.legend ?? chart.id; // charts with the same legend
+  const hidden = new Map(data.charts.map((chart) => [groupOf(chart), new Set()]));
   const BARS = 8, FEWEST_BARS = 3; // of a curve, at points of its own where there are enough; more hide each other
   const LEAST = 1e-3, MOST = 10; // ends of the color scale: how far above the lowest error, in units of it
 
@@ -83,7 +84,70 @@
     };
   }
 
+  const faint = (method) => `${color(method)}26`; // with an alpha of 0.15
+
+  /** Lines with bands, which are shaded where they have both ends. */
+  function bandTraces(lines, x, scale = () => 1) {
+    return lines.flatMap((line) => {
+      const by = scale(line);
+      const at = (values) => values.map((value) => (value === null ? null : value / by));
+      const [middle, low, high] = [line.value, line.low, line.high].map(at);
+      const closed = low.map((_, i) => i).filter((i) => low[i] && high[i] !== null);
+      const turned = [...closed].reverse();
+      const look = data.methods[line.method];
+      const band = {
+        type: "scatter", mode: "lines", fill: "toself", fillcolor: faint(line.method), line: { width: 0 },
+        hoverinfo: "skip", method: line.method, x: [...closed, ...turned].map((i) => x(line, i)),
+        y: [...closed.map((i) => high[i]), ...turned.map((i) => low[i])],
+      };
+      return [band, {
+        type: "scatter", mode: "lines+markers", name: plain(look.label), method: line.method,
+        x: middle.map((_, i) => x(line, i)), y: middle, line: { color: color(line.method), width: 1.8, dash: line.dash },
+        marker: { color: color(line.method), symbol: look.symbol, size: 5 },
+        text: middle.map((_, i) => ` [${short(low[i])}, ${high[i] === null ? "∞" : short(high[i])}]`),
+        hovertemplate: "%{y:.3g}%{text}",
+      }];
+    });
+  }
+
+  function bandEntries(lines) {
+    return lines.map(({ method, note }) => ({ key: method, method, text: data.methods[method].label, note }));
+  }
+
   const draw = {
+    tails(chart, chosen) {
+      const ratio = chosen.tails_scale === "ratio";
+      const scale = (line) => (ratio ? line.value[0] ?? 1 : 1);
+      const ends = tailsEnds(scale);
+      const deltas = [0.5, 0.1, 0.01, 0.001];
+      return {
+        traces: bandTraces(chart.lines, (line, i) => 1 / line.delta[i], scale),
+        entries: bandEntries(chart.lines),
+        layout: layout({
+          hovermode: "x unified",
+          xaxis: { title: "δ", type: "log", tickvals: deltas.map((d) => 1 / d), ticktext: deltas.map(String), hoverformat: ".4~g" },
+          yaxis: {
+            title: ratio ? "gap / its median" : "F(w) − F*", type: "log", range: ends.map(Math.log10),
+            exponentformat: "power", dtick: ends[1] / ends[0] > 30 ? 1 : "D2",
+          },
+        }),
+      };
+    },
+
+    rates(chart) {
+      const places = [...new Set(chart.lines.flatMap((line) => line.samples))].sort((a, b) => a - b);
+      const named = places.length > 6 ? {} : { tickvals: places };
+      return {
+        traces: bandTraces(chart.lines, (line, i) => line.samples[i]),
+        entries: bandEntries(chart.lines),
+        layout: layout({
+          hovermode: "x unified",
+          xaxis: { title: "samples of each group", type: "log", tickformat: "~s", hoverformat: ",d", ...named },
+          yaxis: { title: "median of F(w) − F*", type: "log", exponentformat: "power", dtick: 1 },
+        }),
+      };
+    },
+
     curve(chart, chosen) {
       const curves = chart.curves.filter((c) => c.selection === chosen.selection && String(c.problem) === chosen.problem);
       const traces = curves.map((curve, place) => curveTrace(curve, place, curves.length, chosen));
@@ -188,6 +252,13 @@
     },
   };
 
+  /** The ends of the axis that all charts of quantiles share; what is far above the gap at the start is left out. */
+  function tailsEnds(scale) {
+    const shown = data.charts.filter((chart) => chart.kind === "tails").flatMap((chart) => chart.lines.flatMap(
+      (line) => line.value.filter((value) => value && value <= 3 * chart.start).map((value) => value / scale(line))));
+    return shown.length ? [Math.min(...shown) * 0.7, Math.max(...shown) * 1.5] : [0.1, 10];
+  }
+
   function marks(cells, ending, chosen) {
     const isOne = (cell) => cell[chosen.grid_selection] === null
       && (cell.ending === "finished" ? "diverged" : cell.ending) === ending;
@@ -224,7 +295,7 @@
   }
 
   function showLegend(chart, entries) {
-    const box = document.querySelector(`.legend[data-for="${CSS.escape(chart.id)}"]`);
+    const box = document.querySelector(`.legend[data-for="${CSS.escape(groupOf(chart))}"]`);
     const focused = document.activeElement?.parentElement === box ? document.activeElement.dataset.key : null;
     box.replaceChildren(...entries.map((entry) => {
       const button = document.createElement("button");
@@ -235,15 +306,15 @@
       mark.textContent = entry.glyph ?? glyphs[data.methods[entry.method].symbol];
       button.type = "button";
       button.dataset.key = entry.key;
-      button.setAttribute("aria-pressed", String(!hidden.get(chart.id).has(entry.key)));
+      button.setAttribute("aria-pressed", String(!hidden.get(groupOf(chart)).has(entry.key)));
       button.append(mark, entry.text);
       if (entry.note) {
         button.append(Object.assign(document.createElement("small"), { textContent: `, ${entry.note}` }));
       }
       button.addEventListener("click", () => {
-        const set = hidden.get(chart.id);
+        const set = hidden.get(groupOf(chart));
         if (!set.delete(entry.key)) set.add(entry.key);
-        show(chart);
+        data.charts.filter((other) => groupOf(other) === groupOf(chart)).forEach(show);
       });
       return button;
     }));
@@ -252,7 +323,7 @@
 
   function show(chart) {
     const drawn = draw[chart.kind](chart, state());
-    for (const trace of drawn.traces) trace.visible = !hidden.get(chart.id).has(trace.method);
+    for (const trace of drawn.traces) trace.visible = !hidden.get(groupOf(chart)).has(trace.method);
     showLegend(chart, drawn.entries);
     return window.Plotly.react(chart.id, drawn.traces, drawn.layout, { ...config, displayModeBar: chart.kind === "curve" });
   }
@@ -264,7 +335,7 @@
 
   document.addEventListener("change", (event) => {
     if (!event.target.closest(".switches")) return;
-    const kind = event.target.name.startsWith("grid_") ? "grid" : "curve";
+    const kind = /^(grid|tails)_/.exec(event.target.name)?.[1] ?? "curve";
     showColorbar(state());
     data.charts.filter((chart) => chart.kind === kind).forEach(show);
   });

@@ -34,6 +34,9 @@ NOISES: dict[str, Draw] = {
 
 PLACES = ("labels", "features", "both")
 
+MU = 2.0
+"""The modulus of strong convexity of F: each g_i has it, and f is increasing and convex."""
+
 
 @dataclass(frozen=True)
 class GroupLaw:
@@ -130,9 +133,11 @@ class GroupLaw:
         return np.asarray(np.square(w - self.models).sum(axis=1) + np.square(self.deviations))
 
     def gap(self, w: Vector) -> float:
-        """Return F(w) − F*."""
-        outer = LogSumExp(self.temperature)
-        return max(0.0, outer.value(self.risks(w)) - outer.value(self._risks))
+        """Return F(w) − F*; infinite where w is not finite, or too large to tell."""
+        outer, risks = LogSumExp(self.temperature), self.risks(w)
+        if not np.isfinite(risks).all():
+            return math.inf
+        return max(0.0, outer.value(risks) - outer.value(self._risks))
 
     def draw(self, n: int, rng: Generator) -> tuple[Array, Vector]:
         """Return n rows of each group and their labels: row p·k + i is the k-th of group i."""

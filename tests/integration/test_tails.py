@@ -1,0 +1,165 @@
+"""``stoic tails`` as a user runs it: killed, interrupted, extended, misused."""
+
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stoic.cli.main import main
+
+CONFIG = """
+noises = ["gaussian", "t2.5"]
+places = ["labels"]
+methods = ["rrosc-tracked", "rmscg"]
+runs = 60
+samples = 600
+tune_runs = 3
+steps = [0.01, 0.1]
+rates = [400, 800]
+rate_runs = 3
+rate_noises = ["t2.5"]
+rate_methods = ["rrosc-tracked"]
+"""
+N_KILLS = 2
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "stoic", *map(str, arguments)]
+
+
+def run(*arguments):
+    return subprocess.run(  # noqa: S603
+        command(*arguments), capture_output=True, text=True, encoding="utf-8", check=False, timeout=300
+    )
+
+
+def start(*arguments, output=subprocess.PIPE):
+    return subprocess.Popen(command(*arguments), stdout=output, stderr=output, text=True, encoding="utf-8")  # noqa: S603
+
+
+def contents(folder):
+    with sqlite3.connect(folder / "tails.sqlite") as db:
+        return sorted(db.execute("SELECT * FROM runs"))
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    path = tmp_path_factory.mktemp("config") / "small.toml"
+    path.write_text(CONFIG, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed") / "out"
+    ended = run("tails", "--config", config, "--out", folder, "--jobs", 1)
+    assert ended.returncode == 0, ended.stderr
+    return folder, ended
+
+
+def test_it_ends_with_tables_figures_and_a_report(undisturbed):
+    folder, ended = undisturbed
+    figures = {f"figure_{what}.{kind}" for what in ("tails", "rates") for kind in ("png", "svg", "pdf")}
+    assert {path.name for path in folder.iterdir()} >= figures | {
+        "tails.csv", "tails_rates.csv", "tails.md", "report.html",
+    }  # fmt: skip
+    assert "runs = 60" in ended.stdout
+    assert "The best of RMSCG, by its last quantile" in ended.stdout
+    assert ended.stdout.rstrip().endswith("report.html")
+    assert ended.stderr.splitlines()[-1] == "rates: 6 of 6 runs are done"
+
+
+def test_killed_again_and_again_it_ends_with_the_same_runs(config, undisturbed, tmp_path):
+    rng, folder = random.Random(0), tmp_path / "out"
+    for _ in range(N_KILLS):
+        process = start("tails", "--config", config, "--out", folder, "--jobs", 2, output=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.5, 3.0))
+        process.kill()
+        process.wait()  # its own processes end when they find it gone
+    ended = run("tails", "--config", config, "--out", folder, "--jobs", 2)
+    assert ended.returncode == 0, ended.stderr
+    assert contents(folder) == contents(undisturbed[0])
+    assert (folder / "tails.csv").read_bytes() == (undisturbed[0] / "tails.csv").read_bytes()
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_says_that_the_same_command_goes_on(config, tmp_path, by):
+    folder = tmp_path / "out"
+    process = start("tails", "--config", config, "--out", folder, "--jobs", 1, "--runs", 5000)
+    deadline = time.monotonic() + 60
+    while not (folder / "tails.sqlite").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(by)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "stoic: interrupted; what was done is kept, and the same command goes on."
+    assert "Traceback" not in said
+
+
+def test_the_report_is_made_from_the_store_alone(undisturbed, tmp_path):
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    (folder / "tails.sqlite").write_bytes((undisturbed[0] / "tails.sqlite").read_bytes())
+    ended = run("report", folder)
+    assert ended.returncode == 0, ended.stderr
+    for name in ("tails.csv", "tails_rates.csv", "tails.md", "figure_tails.png", "figure_rates.svg"):
+        assert (folder / name).read_bytes() == (undisturbed[0] / name).read_bytes(), name
+    assert (folder / "report.html").exists()
+
+
+MISUSES = [
+    ["--runs", "0"],
+    ["--runs", "many"],
+    ["--samples", "-1"],
+    ["--jobs", "0"],
+    ["--noises", "cauchy"],
+    ["--noises", "none"],
+    ["--noises", "t2.5,t2.5"],
+    ["--places", "weights"],
+    ["--methods", "nonsense"],
+    ["--methods", "rosc"],
+    ["--rates", "1.5"],
+    ["--rates", "0"],
+    ["--rate-methods", "rmscg"],
+    ["--steps", "0"],
+    ["--steps", "x"],
+    ["--tune-runs", "0"],
+    ["--deviations", "1,2"],
+    ["--seed", "-1"],
+    ["--config", "nowhere.toml"],
+    ["--nonsense", "1"],
+    ["surplus"],
+]
+
+
+@pytest.mark.parametrize("arguments", MISUSES, ids=" ".join)
+def test_a_wrong_command_line_is_refused_in_one_line(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["tails", *arguments])
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("stoic: ")
+    name = arguments[0].removeprefix("--").replace("-", "_")
+    assert name in line.replace("-", "_") or arguments[-1] in line
+    assert not Path("tails").exists()
+
+
+def test_help_does_without_numpy():
+    code = """
+import sys
+from stoic.cli.main import main
+try:
+    main(["tails", "--help"], prog_name="stoic")
+except SystemExit as end:
+    heavy = {"numpy", "scipy", "rich", "numba", "pydantic"} & set(sys.modules)
+    sys.exit(f"{end.code} {heavy}" if end.code or heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    assert "--deviations" in done.stdout
