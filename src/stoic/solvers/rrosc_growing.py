@@ -9,6 +9,8 @@ from stoic.solvers.base import AUTO, either, method
 from stoic.solvers.rosc import ROSC, by_sample
 from stoic.solvers.rrosc import RROSC
 
+_ENOUGH_STAGES = 4  # what the first ones leave of the way from the start is then little in the last one's average
+
 
 @method("rrosc-growing")
 @dataclass(frozen=True)
@@ -49,14 +51,15 @@ class RROSCGrowing(RROSC):
     growth: ClassVar[float] = 0.5
 
     def sizes(self, pilot: Pilot) -> tuple[int, int]:
-        """Return m and the number of stages, the most of which the first is long enough."""
+        """Return m and the number of stages: the most whose first is long enough, or four with a smaller m."""
         n_draws = pilot.draws()
         for n_stages in range(MOST_STAGES, 0, -1) if self.n_stages is AUTO else (self.n_stages,):
             m = either(self.batch_size, max(1, round(math.sqrt(n_draws / 2 ** (n_stages - 1)) / 3.0)))
             shortest = pilot.shortest(either(self.step_size, pilot.step_size(m)))
-            if n_draws / (2**n_stages - 1) >= m * shortest:
+            room = math.floor(n_draws / (2**n_stages - 1) / shortest)
+            if room >= m or (room >= 1 and n_stages <= _ENOUGH_STAGES):
                 break
-        return either(self.batch_size, max(1, min(m, math.floor(n_draws / shortest)))), n_stages
+        return either(self.batch_size, max(1, min(m, room))), n_stages
 
     def stage(self, pilot: Pilot, **settings: Any) -> ROSC:
         """Return a stage with these settings."""
