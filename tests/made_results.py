@@ -20,6 +20,7 @@ SMALL = {
     "budget": 6_000,
     "evaluations": 12,
     "n_stages": 3,
+    "methods": ("rrosc", "rmscg", "asc-pg", "rcivr"),
 }
 _FINALS = {"rrosc": (0.30, 0.004), "rmscg": (0.34, 0.08), "asc-pg": (0.48, 0.1), "rcivr": (0.38, 0.04)}
 
@@ -70,14 +71,15 @@ def trials_of(spec, store):
 def cell(run, spec):
     """Return how a cell went: well, badly for large steps, and one of them not at all."""
     rng = _rng(run)
-    size = abs(math.log10(run.step) + 1.0) + 0.5 * abs(math.log10(run.alpha) + 1.0)
+    step = run.step or 0.1
+    size = abs(math.log10(step) + 1.0) + 0.5 * abs(math.log10(run.alpha) + 1.0)
     if run.setting.method == "rrosc" and run.step == max(spec.steps) and run.alpha == max(spec.alphas):
         return Outcome("failed", f"ValueError: {HOSTILE} | a [link](javascript:alert(1))\n\u2029and more")
-    if math.log10(run.step) + 0.3 * math.log10(run.alpha) > 2.5:
+    if math.log10(step) + 0.3 * math.log10(run.alpha) > 2.5:
         return Outcome(
             "diverged", "The iterates became infinite or NaN.", 800, 0.1, points=[_cell_point(800, 1e250)]
         )
-    if math.log10(run.step) > 1.0:
+    if math.log10(step) > 1.0:
         return Outcome("hopeless", "The callback asked to stop.", 1500, 0.2, points=[_cell_point(1500, 4e5)])
     error = _FINALS.get(run.setting.method, (0.4, 0.1))[0] * (1.0 + 0.3 * size**2 + 0.05 * rng.random())
     robust = error * (0.5 if run.setting.method == "rmscg" and run.alpha < 0.1 else 0.9)  # another cell is chosen

@@ -282,3 +282,13 @@ def test_outputs_are_written_beside_the_store_and_said_in_words(tmp_path):
 def test_a_folder_without_an_experiment_is_refused(tmp_path):
     with pytest.raises(InvalidParameter, match="has no"):
         write_outputs(tmp_path)
+
+
+def test_an_untuned_method_has_one_column_of_cells(tmp_path):
+    results = made_results(tmp_path, methods=("rrosc", "auto"))
+    charts = {chart["id"]: chart for chart in charts_of(results)}
+    assert charts["grid-l1-auto"]["steps"] == ["untuned"]
+    assert {cell["step"] for cell in charts["grid-l1-auto"]["cells"]} == {0}
+    assert len(charts["grid-l1-rrosc"]["steps"]) == len(results.spec.steps)
+    text = report_text(results, "stoic report folder")
+    assert "only, the rest is untuned)" in text

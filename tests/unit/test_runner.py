@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import stoic
 from stoic.errors import InvalidParameter, SolveFailed
 from stoic.experiments import pool, runner, trial
 from stoic.experiments.material import first, load, noisy, prepare, save
@@ -13,7 +14,8 @@ from stoic.experiments.runner import run_experiment
 from stoic.experiments.runs import Outcome, Run, Setting, grid_of
 from stoic.experiments.scores import Scores, mean_squared, robust_mean_squared, worst_group
 from stoic.experiments.seeds import generator
-from stoic.experiments.spec import Spec
+from stoic.experiments.solvers import solver_for
+from stoic.experiments.spec import UNTUNED, Spec
 from stoic.experiments.store import Store
 
 SMALL = {
@@ -54,7 +56,7 @@ def test_every_cell_and_every_trial_is_stored(undisturbed):
         assert {stored.run for stored in store.runs("grid")} == set(grid_of(spec_of()))
         assert all(stored.outcome.ending == "finished" for stored in store.runs("trial"))
     results = load_results(undisturbed)
-    assert len(results.main) == 2 * 4
+    assert len(results.main) == 2 * 6
     for curve in results.main:
         assert curve.scores["mse"].shape == (2, len(curve.samples))
         assert np.isfinite(curve.final("mse")).all()
@@ -203,7 +205,7 @@ def test_a_dense_file_can_be_the_data(tmp_path):
     assert len(material.train.y) + len(material.test.y) == 60
     np.testing.assert_array_equal(load(tmp_path).train.X, material.train.X)
     run_experiment(spec, tmp_path / "out")
-    assert len(load_results(tmp_path / "out").main) == 8
+    assert len(load_results(tmp_path / "out").main) == 12
 
 
 def test_scores():
@@ -244,3 +246,11 @@ def test_a_failure_of_a_run_is_an_outcome(tmp_path):
 def test_draws_of_a_run_depend_on_its_name():
     runs = list(grid_of(spec_of()))
     assert len({generator(0, "draws", run.key).random() for run in runs}) == len(runs)
+
+
+def test_auto_is_run_untuned_as_minimize_does_it(undisturbed):
+    with Store(undisturbed) as store:
+        cells = [stored for stored in store.runs("grid") if stored.run.setting.method == "auto"]
+    assert {(stored.run.alpha, stored.run.step) for stored in cells} == {(a, UNTUNED) for a in spec_of().alphas}
+    made = solver_for("auto", UNTUNED, spec_of(), pilot=None)
+    assert made == stoic.RROSCTracked()

@@ -12,10 +12,10 @@ def test_the_defaults_are_what_the_paper_says():
     spec = Spec()
     assert spec.alphas == spec.steps == DECADES == tuple(10.0**k for k in range(-5, 6))
     assert (spec.radius, spec.trials, spec.validation_share) == (100.0, 5, 0.1)
-    assert spec.methods == ("rrosc", "rmscg", "asc-pg", "rcivr")
+    assert spec.methods == ("rrosc", "rmscg", "asc-pg", "rcivr", "rrosc-tracked", "auto")
     assert spec.regularizers == ("l1", "l2")
     assert len(spec.noise) == 6
-    assert len(list(grid_of(spec))) == 2 * 4 * 121
+    assert len(list(grid_of(spec))) == 2 * (5 * 121 + 11)  # "auto" has no step sizes
 
 
 def test_settings_outrank_a_file(tmp_path):
@@ -73,8 +73,8 @@ def test_a_file_that_is_missing_is_refused_by_name(tmp_path):
 def test_names_of_runs_are_all_different():
     spec = Spec(losses=("squared", "huber"), temperatures=(1.0, 10.0))
     keys = [run.key for run in grid_of(spec)]
-    assert len(set(keys)) == len(keys) == 4 * 2 * 4 * 121
-    assert len(settings_of(spec)) == 32
+    assert len(set(keys)) == len(keys) == 4 * 2 * (5 * 121 + 11)  # "auto" has no step sizes
+    assert len(settings_of(spec)) == 48
 
 
 def test_numbers_depend_on_the_names_only():

@@ -25,7 +25,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are in `Spec`
     ("--losses", NAMES, "squared (default), huber, absolute; the first makes the figures."),
     ("--temperatures", NUMBERS, "Of KL group DRO (1000); the first makes the figures."),
     ("--regularizers", NAMES, "l1,l2 (default)."),
-    ("--methods", NAMES, "rrosc,rmscg,asc-pg,rcivr (default), or any other method of stoic.minimize."),
+    ("--methods", NAMES, "rrosc,rmscg,asc-pg,rcivr,rrosc-tracked,auto (default), or any other of stoic.minimize."),
     ("--alphas", NUMBERS, "Weights of the regularizer to choose from (1e-5,...,1e5)."),
     ("--steps", NUMBERS, "Step sizes to choose from (1e-5,...,1e5)."),
     ("--radius", float, "Of RROSC's first ball (100)."),

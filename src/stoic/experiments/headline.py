@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stoic.experiments.results import Results
-from stoic.experiments.runs import settings_of
+from stoic.experiments.runs import grid_of
 from stoic.experiments.spec import Spec
 from stoic.experiments.summary import Line, Verdict, lines_of, verdicts
 from stoic.experiments.wording import counted, label, listed, number, plus_minus
@@ -30,14 +30,16 @@ def title(spec: Spec) -> str:
 def what_was_run(spec: Spec) -> str:
     """Return one sentence on the experiment."""
     methods, losses = listed([label(name) for name in spec.methods]), listed(list(spec.losses))
+    untuned = f" ({label('auto')}: λ_reg only, the rest is untuned)" if "auto" in spec.methods else ""
     noise = (
         f"{counted(len(spec.noise), 'kind')} of noise on the labels" if spec.noise else "the labels as they are"
     )
+    pairs = counted(len(spec.alphas) * len(spec.steps), "pair")
     return (
         f"{methods} solved KL group DRO with {losses} loss on {data_name(spec)} with {noise}; each solve drew "
         f"{spec.budget:,} samples, λ_reg and the step size were chosen by the error on validation rows among "
-        f"{counted(len(spec.alphas) * len(spec.steps), 'pair')}, and {counted(spec.trials, 'trial')} with fresh "
-        f"{'noise' if spec.noise else 'draws'} measured the error on {spec.test_labels} test labels."
+        f"{pairs}{untuned}, and {counted(spec.trials, 'trial')} with fresh {'noise' if spec.noise else 'draws'} "
+        f"measured the error on {spec.test_labels} test labels."
     )
 
 
@@ -112,7 +114,7 @@ def _leads(method: str, verdict: Verdict) -> bool:
 def unfinished(results: Results) -> str:
     """Return what of the experiment is missing; empty where nothing is."""
     spec = results.spec
-    cells, there = len(settings_of(spec)) * len(spec.alphas) * len(spec.steps), len(results.grid)
+    cells, there = len(list(grid_of(spec))), len(results.grid)
     if there < cells:
         return f"This experiment is not complete: {there:,} of {cells:,} cells of the grid have ended."
     lines = lines_of(results, spec.selection)

@@ -58,13 +58,13 @@ def _problem(spec: Spec, setting: Setting) -> int:
 def _grids(results: Results) -> Iterator[Chart]:
     """Yield a chart of validation errors for each regularizer and method of which cells are known."""
     spec, by_chart = results.spec, _cells(results)
-    alphas, steps = ([power(value) for value in sorted(values)] for values in (spec.alphas, spec.steps))
+    alphas = [power(value) for value in sorted(spec.alphas)]
     for (regularizer, method), cells in by_chart.items():
         yield {
             "id": f"grid-{regularizer}-{method}",
             "kind": "grid",
             "alphas": alphas,
-            "steps": steps,
+            "steps": [power(step) for step in sorted(spec.steps_of(method))],
             "cells": cells,
             "chosen": _chosen(results, regularizer, method),
         }
@@ -79,7 +79,7 @@ def _cells(results: Results) -> dict[tuple[str, str], list[Chart]]:
     for stored in results.grid:
         run, setting = stored.run, stored.run.setting
         chart = cells[setting.regularizer, setting.method]
-        place = _place(spec, run.alpha, run.step)
+        place = _place(spec, setting.method, run.alpha, run.step)
         chart.append({"problem": _problem(spec, setting), **place, **_cell(stored)})
     return {names: found for names, found in cells.items() if found}
 
@@ -91,14 +91,14 @@ def _cell(stored: Stored) -> Chart:
     return {**errors, "ending": outcome.ending, "message": outcome.message if outcome.ending == "failed" else ""}
 
 
-def _place(spec: Spec, alpha: float, step: float) -> dict[str, int]:
-    return {"alpha": sorted(spec.alphas).index(alpha), "step": sorted(spec.steps).index(step)}
+def _place(spec: Spec, method: str, alpha: float, step: float) -> dict[str, int]:
+    return {"alpha": sorted(spec.alphas).index(alpha), "step": sorted(spec.steps_of(method)).index(step)}
 
 
 def _chosen(results: Results, regularizer: str, method: str) -> list[Chart]:
     spec = results.spec
     return [
-        {"selection": selection, "problem": _problem(spec, setting), **_place(spec, cell.alpha, cell.step)}
+        {"selection": selection, "problem": _problem(spec, setting), **_place(spec, method, cell.alpha, cell.step)}
         for selection in selections(spec)
         for setting, cell in results.cells[selection].items()
         if (setting.regularizer, setting.method) == (regularizer, method)

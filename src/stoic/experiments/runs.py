@@ -68,5 +68,5 @@ def grid_of(spec: Spec) -> Iterator[Run]:
     """Yield every cell of every setting's grid."""
     for setting in settings_of(spec):
         for alpha in spec.alphas:
-            for step in spec.steps:
+            for step in spec.steps_of(setting.method):
                 yield Run("grid", setting, alpha, step)

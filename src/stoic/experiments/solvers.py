@@ -3,18 +3,21 @@
 from dataclasses import fields, replace
 from typing import Any, cast
 
-from stoic.experiments.spec import Spec
+from stoic.experiments.spec import UNTUNED, Spec
 from stoic.pilot import Pilot
-from stoic.solvers import METHODS
+from stoic.solvers import METHODS, Method
 from stoic.solvers.base import AnySolver, PowerLaw
 
 
-def solver_for(method: str, step: float, spec: Spec, pilot: Pilot) -> AnySolver:
+def solver_for(method: str, step: float, spec: Spec, pilot: Pilot) -> Method:
     """Return the solver of a cell; what neither the cell nor the spec says is chosen as in ``minimize``.
 
-    A method with restarts takes K stages that fill the budget. SCGD and ASC-PG take the sequences of their
-    theorems for optimally strongly convex problems, with the step size as the first.
+    An untuned method is left to ``minimize`` as a whole. A method with restarts takes K stages that fill the
+    budget. SCGD and ASC-PG take the sequences of their theorems for optimally strongly convex problems, with the
+    step size as the first.
     """
+    if step == UNTUNED:
+        return METHODS[method]()
     recipe = with_step(method, step)
     names = {field.name for field in fields(recipe)}
     settings = {"batch_size": spec.batch_size, "n_stages": spec.n_stages, "radius": spec.radius}

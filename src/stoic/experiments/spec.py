@@ -18,6 +18,9 @@ DECADES = tuple(float(f"1e{k}") for k in range(-5, 6))
 PAPER_METHODS = ("rrosc", "rmscg", "asc-pg", "rcivr")
 """The methods that the paper compares."""
 
+UNTUNED = 0.0
+"""In the place of a step size: the method chooses it, and all its settings, by itself."""
+
 
 class Spec(Settings):
     """The settings of ``stoic reproduce`` that its results depend on; the defaults are the paper's where it says.
@@ -66,7 +69,7 @@ class Spec(Settings):
     losses: tuple[Literal["squared", "huber", "absolute"], ...] = ("squared",)
     temperatures: tuple[Positive, ...] = (1000.0,)
     regularizers: tuple[Literal["l1", "l2"], ...] = ("l1", "l2")
-    methods: tuple[str, ...] = PAPER_METHODS
+    methods: tuple[str, ...] = (*PAPER_METHODS, "rrosc-tracked", "auto")
     alphas: tuple[Positive, ...] = DECADES
     steps: tuple[Positive, ...] = DECADES
     radius: Positive = 100.0
@@ -96,6 +99,10 @@ class Spec(Settings):
             if not {"step_size", "steps"} & {field.name for field in fields(cast("Any", METHODS[name]()))}:
                 raise ValueError(f"{name!r} has no step size to choose from a grid")
         return methods
+
+    def steps_of(self, method: str) -> tuple[float, ...]:
+        """Return the step sizes to choose from; "auto" has none, and takes none of the other settings either."""
+        return (UNTUNED,) if method == "auto" else self.steps
 
     @model_validator(mode="after")
     def _known_noise(self) -> "Spec":

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from stoic.experiments.runs import Setting
-from stoic.experiments.spec import PAPER_METHODS
+from stoic.experiments.spec import PAPER_METHODS, UNTUNED
 
 
 class Look(NamedTuple):
@@ -131,10 +131,12 @@ def power(value: float) -> str:
 
     Examples
     --------
-    >>> power(1e-05), power(1.0), power(0.3)
-    ('10⁻⁵', '1', '0.3')
+    >>> power(1e-05), power(1.0), power(0.3), power(UNTUNED)
+    ('10⁻⁵', '1', '0.3', 'untuned')
     """
-    exponent = round(math.log10(value)) if value > 0 else 0
+    if value == UNTUNED:
+        return "untuned"
+    exponent = round(math.log10(value))
     if float(f"1e{exponent}") != value or exponent == 0:
         return f"{value:g}"
     return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
