@@ -8,6 +8,7 @@ import numpy as np
 
 from stoic.driver import minimize
 from stoic.experiments.seeds import generator
+from stoic.experiments.spec import UNTUNED
 from stoic.experiments.tails.laws import GroupLaw
 from stoic.experiments.tails.methods import RIVALS, method_of
 from stoic.experiments.tails.spec import TailsSpec
@@ -17,9 +18,6 @@ from stoic.result import Status
 
 Part: TypeAlias = Literal["tuning", "tails", "rates"]
 Ending: TypeAlias = Literal["finished", "diverged", "failed"]
-
-UNTUNED = 0.0
-"""The step size of a method that chooses its own."""
 
 _MOST_RUNS, _MOST_SAMPLES = 50, 10_000_000  # of a batch, which takes about ten seconds
 

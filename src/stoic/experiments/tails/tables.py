@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from stoic.experiments.rows import Row, as_csv, in_columns, markdown_table
+from stoic.experiments.spec import UNTUNED
 from stoic.experiments.tails.methods import BASELINE, PLAIN_RIVALS
 from stoic.experiments.tails.quantiles import Band
 from stoic.experiments.tails.results import SHOWN, Sample, TailsResults
-from stoic.experiments.tails.runs import UNTUNED, Setting
+from stoic.experiments.tails.runs import Setting
 from stoic.experiments.tails.wording import in_words, name_of, short, unfinished, what_was_run
 from stoic.experiments.wording import counted, label, listed, percent
 from stoic.writing import replace_file
