@@ -121,8 +121,8 @@ def _by_sample(solver):
     return stoic.ROSC(**{**vars(solver), "truncates": "samples"})
 
 
-def _tracked(solver):
-    return stoic.TrackedROSC(**{**vars(solver), "truncates": "samples"}, weight=0.2)
+def _tracked(solver, weight):
+    return stoic.TrackedROSC(**{**vars(solver), "truncates": "samples"}, weight=weight)
 
 
 def _law(scale, power=0.6):
@@ -133,7 +133,8 @@ MAKERS = {
     "rosc": lambda problem, m, T, s: _rosc(problem, m, T, s, fixed=True),
     "rosc-calibrated": lambda problem, m, T, s: _rosc(problem, m, T, s, fixed=False),
     "rosc-samples": lambda problem, m, T, s: _by_sample(_rosc(problem, m, T, s, fixed=True)),
-    "rosc-tracked": lambda problem, m, T, s: _tracked(_rosc(problem, m, T, s, fixed=False)),
+    "rosc-tracked": lambda problem, m, T, s: _tracked(_rosc(problem, m, T, s, fixed=False), 0.2),
+    "rosc-latest": lambda problem, m, T, s: _tracked(_rosc(problem, m, T, s, fixed=False), 1.0),
     "mscg": lambda problem, m, T, s: stoic.MSCG(s * STEP, m, T),
     "clipped-sgd": lambda problem, m, T, s: stoic.ClippedSGD(s * STEP, m, T, clip=1.0),
     "scgd": lambda problem, m, T, s: stoic.SCGD(_law(s * STEP), _law(1.0, 0.5), m, T, "average"),

@@ -61,9 +61,9 @@ class ROSCRunner(FormRunner):
     def run(self, t: int, rows: Rows, counts: Rows) -> None:  # noqa: ARG002
         """Take the steps around the stage's reference."""
         solver, problem = self.solver, self.problem
-        weight = float(solver.weight) if isinstance(solver, TrackedROSC) else 1.0
-        by_sample = solver.truncates == "samples"
-        settings = Settings(float(solver.step_size), float(solver.radius), weight, by_sample)
+        is_tracked = isinstance(solver, TrackedROSC)
+        weight, by_sample = float(solver.weight) if is_tracked else 1.0, solver.truncates == "samples"
+        settings = Settings(float(solver.step_size), float(solver.radius), weight, is_tracked, by_sample)
         rosc_steps(
             problem.data,
             problem.outer,

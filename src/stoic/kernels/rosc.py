@@ -52,11 +52,12 @@ class RowNumbers(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """η, D, the weight of a batch in y (1: y is that batch's), and whether samples are truncated one by one."""
+    """η, D, the weight of a batch in y, whether ∇f is taken at the y before it, and whether samples are truncated."""
 
     step: float
     radius: float
     weight: float
+    is_tracked: bool
     by_sample: bool
 
 
@@ -76,11 +77,11 @@ def rosc_steps(
 ) -> None:
     """Take a step for each batch in rows (steps, p, m), and stop before one that numbers are too large for.
 
-    y is the estimate of g, the moving average where its weight is below 1. `counts` adds up the steps, and how
+    y is the estimate of g, a moving average where it is tracked. `counts` adds up the steps, and how
     often y and z were truncated, batches or samples.
     """
     step, fresh, q, slopes = settings.step, scratch.fresh, scratch.q, scratch.slopes
-    parts, is_tracked = rows.shape[2] if settings.by_sample else 1, settings.weight < 1.0
+    parts = rows.shape[2] if settings.by_sample else 1
     for t in range(rows.shape[0]):
         if needs_refresh(w, step, penalty.l1):
             refresh(w)
@@ -91,7 +92,7 @@ def rosc_steps(
         else:
             n_cut = truncate_batch(reference, w, scratch.spare, fresh)  # (4)
             n_away = stray_batch(data, reference, numbers, w, rows[t], slopes)  # (5)
-        outer_gradient(outer, y if is_tracked else fresh, q)
+        outer_gradient(outer, y if settings.is_tracked else fresh, q)
         tail, share = weigh(slopes, q), n_away / parts
         reach = share * reference.z_norm * size_of(q) if n_away > 0 else 0.0
         if not is_calm(w, step * (extent(data, slopes) + reach)):
@@ -123,12 +124,9 @@ def losses_by_row(data: Data, w: Any, rows: Rows, losses: Floats, slopes: Floats
 
 @inlined
 def follow(y: Floats, fresh: Floats, weight: float) -> None:
-    """Let y be the fresh estimate, or the moving average with it."""
-    if weight < 1.0:
-        for i in range(y.size):
-            y[i] = (1.0 - weight) * y[i] + weight * fresh[i]
-    else:
-        copy_to(y, fresh)
+    """Let y be the moving average with the fresh estimate."""
+    for i in range(y.size):
+        y[i] = (1.0 - weight) * y[i] + weight * fresh[i]
 
 
 @inlined
