@@ -14,7 +14,6 @@ from numpy.random import Generator
 
 from stoic.advice import truncation_advice
 from stoic.certificate import Certificate
-from stoic.certifying import certify, fewest_samples
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
@@ -309,12 +308,21 @@ class _Run:
             truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
             solver=self.method,
-            certifier=self._certifier(w.copy()),
+            certifier=partial(
+                _certificate,
+                self.problem.with_inner(self.meter.inner),
+                w.copy(),
+                self.w0,
+                self.delta,
+                self.meter.budget,
+            ),
         )
 
-    def _certifier(self, w: Vector) -> Callable[[], Certificate]:
-        """Return what makes the certificate of w, with random numbers of its own: w itself is their seed."""
-        problem = self.problem.with_inner(self.meter.inner)
-        samples = max(self.meter.budget, fewest_samples(problem))
-        seed = int.from_bytes(hashlib.sha256(w.tobytes()).digest()[:8], "big")
-        return partial(certify, problem, w, delta=self.delta, samples=samples, w0=self.w0, seed=seed)
+
+def _certificate(problem: Problem, w: Vector, w0: Vector, delta: float, budget: int) -> Certificate:
+    """Make the certificate of w with random numbers of its own: w itself is their seed."""
+    from stoic.certifying import certify, fewest_samples  # noqa: PLC0415 - loads what few results are asked for
+
+    seed = int.from_bytes(hashlib.sha256(w.tobytes()).digest()[:8], "big")
+    samples = max(budget, fewest_samples(problem))
+    return certify(problem, w, delta=delta, samples=samples, w0=w0, seed=seed)

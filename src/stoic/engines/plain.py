@@ -17,7 +17,7 @@ from stoic.solvers.base import AnySolver
 class Chunk(NamedTuple):
     """A run at a chunk boundary: its state, the counts so far, and why it is over (None: it goes on).
 
-    Of the `watched` samples, those of steps that truncate, y and z were truncated in some.
+    `watched` counts the estimates (batches or samples) that could have been truncated.
     """
 
     state: Any

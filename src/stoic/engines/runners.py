@@ -32,12 +32,7 @@ class ROSCRunner(FormRunner):
     """ROSC: the reference's own numbers are computed once a stage, the norms of rows once."""
 
     def __init__(self, solver: ROSC, problem: Translated) -> None:
-        self.solver, self.problem = solver, problem
-
-    @property
-    def watched(self) -> int:
-        """A batch as a whole, or each of its samples."""
-        return int(self.solver.parts)
+        self.solver, self.problem, self.watched = solver, problem, solver.parts
 
     def begin(self, state: ROSCState) -> None:
         """Take over from a state, and prepare its reference."""
@@ -106,14 +101,11 @@ class MSCGRunner(FormRunner):
 class ClippedSGDRunner(FormRunner):
     """Clipped SGD."""
 
+    watched = 1
+
     def __init__(self, solver: ClippedSGD, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
         self.work = np.zeros(problem.inner.X.shape[1])
-
-    @property
-    def watched(self) -> int:
-        """The gradient of the batch."""
-        return 1
 
     def run(self, t: int, rows: Rows, counts: Rows) -> None:  # noqa: ARG002
         """Take the steps."""

@@ -22,11 +22,7 @@ class Runner(Protocol):
     """Takes the steps of one solver in a kernel, on vectors that live on from run to run."""
 
     batches: int
-
-    @property
-    def watched(self) -> int:
-        """How many estimates a step may truncate."""
-        ...
+    watched: int  # estimates that a step may truncate
 
     def begin(self, state: Any) -> None:
         """Take over from a state."""
@@ -55,11 +51,7 @@ class FormRunner:
     problem: Translated
     form: Form
     batches: int = 1
-
-    @property
-    def watched(self) -> int:
-        """None: most solvers do not truncate."""
-        return 0
+    watched: int = 0
 
     def begin(self, state: Any) -> None:
         """Take over from a state."""

@@ -52,7 +52,7 @@ class RowNumbers(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """η, D, the weight of a batch in y, whether ∇f is taken at the y before it, and whether samples are truncated."""
+    """η, D, the weight of a batch in y, whether ∇f is taken at the y before, and whether samples are truncated."""
 
     step: float
     radius: float

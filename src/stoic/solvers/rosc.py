@@ -170,8 +170,13 @@ class ROSC(Averaging):
             radius=either(self.radius, pilot.reach()),
             reference_size=b,
             reference_mean=either(self.reference_mean, SmallestBall(delta)),
-            levels=either(self.levels, Calibrated(1.1 * pilot.constants.C_g, 1.1 * pilot.constants.L_g)),
+            levels=either(self.levels, self.levels_for(pilot)),
         )
+
+    def levels_for(self, pilot: Pilot, factor: float = 0.1) -> Calibrated:
+        """Return levels to be measured; single samples are cut far out, as one of them does little harm."""
+        least = 10.0 if self.truncates == "samples" else 3.0
+        return Calibrated(1.1 * pilot.constants.C_g, 1.1 * pilot.constants.L_g, factor, least)
 
     def check(self, problem: Problem) -> None:  # noqa: ARG002
         """Raise `InvalidParameter` if the reference is too small, or calibration does not know T."""
@@ -243,8 +248,3 @@ class ROSC(Averaging):
     def estimates(self, before: Vector, fresh: Vector) -> tuple[Vector, Vector]:  # noqa: ARG002
         """Return the estimates of g that ∇f is taken at and that the state keeps."""
         return fresh, fresh
-
-
-def by_sample(pilot: Pilot, factor: float) -> Calibrated:
-    """Return calibrated levels, far out, for samples that are truncated one by one."""
-    return Calibrated(1.1 * pilot.constants.C_g, 1.1 * pilot.constants.L_g, factor, least=10.0)

@@ -74,7 +74,7 @@ class RROSC(Recipe):
         pilot = pilot.truncated
         m, n_stages = self.sizes(pilot)
         first_step = either(self.step_size, pilot.step_size(m))
-        one = self.stage(pilot, step_size=first_step, batch_size=m, radius=self.radius).tuned(pilot)
+        one = self.stage(step_size=first_step, batch_size=m, radius=self.radius).tuned(pilot)
         pilot = replace(pilot, delta=pilot.delta / n_stages)
         first = pilot.n_steps(m) / (2**n_stages - 1)
         return Restarted(tuple(self._stage(k, one, pilot, first) for k in range(n_stages)))
@@ -85,14 +85,13 @@ class RROSC(Recipe):
         step = either(self.step_size, pilot.step_size(m))
         return m, either(self.n_stages, pilot.n_stages(pilot.n_steps(m), step))
 
-    def stage(self, pilot: Pilot, **settings: Any) -> ROSC:  # noqa: ARG002
+    def stage(self, **settings: Any) -> ROSC:
         """Return a stage with these settings, the levels, and nothing else chosen."""
         return ROSC(**settings, levels=self.levels)
 
     def _stage(self, k: int, one: ROSC, pilot: Pilot, first: float) -> ROSC:
         share = pilot.within(math.floor(first * 2**k) * one.batch_size * pilot.cost)
         stage = self.stage(
-            pilot,
             step_size=one.step_size / 2.0 ** (k * (1.0 - self.growth)),
             batch_size=round(one.batch_size * 2.0 ** (k * self.growth)),
             radius=one.radius / 2.0 ** (k / 2.0),

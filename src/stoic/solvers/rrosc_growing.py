@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from stoic.pilot import MOST_STAGES, Pilot
 from stoic.solvers.base import AUTO, either, method
-from stoic.solvers.rosc import ROSC, by_sample
+from stoic.solvers.rosc import ROSC
 from stoic.solvers.rrosc import RROSC
 
 _ENOUGH_STAGES = 4  # what the first ones leave of the way from the start is then little in the last one's average
@@ -61,6 +61,6 @@ class RROSCGrowing(RROSC):
                 break
         return either(self.batch_size, max(1, min(m, room))), n_stages
 
-    def stage(self, pilot: Pilot, **settings: Any) -> ROSC:
+    def stage(self, **settings: Any) -> ROSC:
         """Return a stage with these settings."""
-        return ROSC(**settings, levels=either(self.levels, by_sample(pilot, factor=0.1)), truncates="samples")
+        return ROSC(**settings, levels=self.levels, truncates="samples")

@@ -49,6 +49,6 @@ class RROSCTracked(RROSC):
         """Return a batch of 1, and the number of stages."""
         return RROSC.sizes(replace(self, batch_size=either(self.batch_size, 1)), pilot)
 
-    def stage(self, pilot: Pilot, **settings: Any) -> ROSC:  # noqa: ARG002
+    def stage(self, **settings: Any) -> ROSC:
         """Return a stage with these settings."""
         return TrackedROSC(**settings, levels=self.levels)

@@ -158,6 +158,7 @@ class RSMD(Recipe):
 
     def tuned(self, pilot: Pilot) -> Restarted:
         """Take η₁ = 1/(2L) and as many stages of doubling length as the budget allows."""
+        pilot = pilot.truncated
         m = either(self.batch_size, pilot.batch_size())
         step_size = either(self.step_size, pilot.step_size(m))
         total = pilot.n_steps(m)

@@ -6,10 +6,10 @@ from typing import Literal
 from stoic.pilot import Pilot
 from stoic.protocols import Vector
 from stoic.solvers.base import AUTO, either
-from stoic.solvers.rosc import ROSC, by_sample
+from stoic.solvers.rosc import ROSC, Calibrated
 
 MEMORIES = 40.0
-"""How many times over y forgets in a stage; from 15 to 150 the gap hardly changes."""
+"""How many times over y forgets in a stage; from 20 to 160 the gap hardly changes (benchmarks/tracking.py)."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,12 @@ class TrackedROSC(ROSC):
 
     def tuned(self, pilot: Pilot) -> "TrackedROSC":
         """Tune as ROSC is, one sample a step; y forgets forty times in the stage."""
-        m = either(self.batch_size, 1)
-        levels = either(self.levels, by_sample(pilot, factor=0.2))
-        tuned = ROSC.tuned(replace(self, batch_size=m, levels=levels), pilot)
+        tuned = ROSC.tuned(replace(self, batch_size=either(self.batch_size, 1)), pilot)
         return replace(tuned, weight=either(self.weight, min(1.0, MEMORIES / tuned.n_steps)))
+
+    def levels_for(self, pilot: Pilot, factor: float = 0.2) -> Calibrated:
+        """Return levels to be measured, at twice the factor of ROSC."""
+        return super().levels_for(pilot, factor)
 
     def estimates(self, before: Vector, fresh: Vector) -> tuple[Vector, Vector]:
         """Return the moving average of earlier samples, and the one with the fresh estimate in it."""
