@@ -33,6 +33,7 @@ from stoic.protocols import Regularizer
 from stoic.regularizers import L1, L2, ElasticNet
 from stoic.solvers.restarted import Restarted
 from stoic.solvers.rosc import ROSC
+from stoic.solvers.tracked_rosc import MEMORIES, TrackedROSC
 
 Progress: TypeAlias = Callable[[int, str], None]
 _LEAST_EPOCHS = 10
@@ -181,6 +182,13 @@ def _dense_data(load: Workload, turns: _Turns) -> Measured:
     return turns.ratio(_rosc(table, load.entries), _sgd(table, "l2", load.entries))
 
 
+def _tracked(load: Workload, turns: _Turns) -> Measured:
+    problem = problem_of(load.text)
+    plain = rosc(_rows(load.text, load.entries), problem)
+    tracked = TrackedROSC(**vars(plain) | {"weight": MEMORIES / plain.n_steps, "truncates": "samples"})
+    return turns.ratio(lambda: seconds_per_row(problem, tracked), lambda: seconds_per_row(problem, plain))
+
+
 def _nonzero(load: Workload, turns: _Turns) -> Measured:
     table, w = load.text, load.data.w_true
     ours, products = _rosc(table, load.entries), ceil(load.entries / table.X.nnz)
@@ -272,6 +280,7 @@ _FIGURES: dict[str, Callable[[Workload, _Turns], Measured]] = {
     "l2-m4": _over_sgd(L2(ALPHA), "l2", m=4),
     "l1": _over_sgd(L1(ALPHA), "l1"),
     "elastic-net": _over_sgd(ElasticNet(ALPHA, L1_RATIO), "elasticnet"),
+    "tracked": _tracked,
     "nonzero": _nonzero,
     "dense-step": _dense_step,
     "truncated": _truncated,

@@ -41,6 +41,7 @@ TARGETS = {
             0.6,
             "0.4",
         ),
+        _at_most("tracked", "time per row, TrackedROSC over ROSC, L2, m = 1", 1.1, "1"),
         _at_most("nonzero", "time per non-zero, ROSC with L2, m = 1, over SciPy's X @ w", 2.5, "1.7"),
         Target("dense-step", "plain step with a dense Jacobian over compiled step, m = 1", 150.0, math.inf, "250"),
         _at_most("truncated", "time per row with 15 % of the steps truncated over none truncated", 1.5, "1.1"),
