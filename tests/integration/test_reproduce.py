@@ -2,14 +2,22 @@
 
 import csv
 import os
-import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from commands import (
+    assert_interrupted,
+    assert_refused_by_name,
+    kill_again_and_again,
+    refused,
+    run,
+    start_and_wait_for,
+)
+from stoic.cli.main import main
 
 CONFIG = """
 size = 0.005
@@ -22,20 +30,6 @@ batch_size = 1
 n_stages = 2
 """
 N_KILLS = 30
-
-
-def command(*arguments):
-    return [sys.executable, "-m", "stoic", *map(str, arguments)]
-
-
-def run(*arguments, **options):
-    return subprocess.run(  # noqa: S603
-        command(*arguments), capture_output=True, text=True, encoding="utf-8", check=False, timeout=300, **options
-    )
-
-
-def start(*arguments, output=subprocess.PIPE):
-    return subprocess.Popen(command(*arguments), stdout=output, stderr=output, text=True, encoding="utf-8")  # noqa: S603
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +71,8 @@ def test_it_ends_with_tables_figures_and_a_report(undisturbed):
 
 
 def test_killed_thirty_times_it_ends_with_the_same_tables(config, undisturbed, tmp_path):
-    rng, folder = random.Random(0), tmp_path / "out"
-    for _ in range(N_KILLS):
-        process = start("reproduce", "--config", config, "--out", folder, "--jobs", 2, output=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.3, 4.0))
-        process.kill()
-        process.wait()  # its own processes end when they find it gone
+    folder = tmp_path / "out"
+    kill_again_and_again(N_KILLS, (0.3, 4.0), "reproduce", "--config", config, "--out", folder, "--jobs", 2)
     ended = run("reproduce", "--config", config, "--out", folder, "--jobs", 1)
     assert ended.returncode == 0, ended.stderr
     assert tables(folder) == tables(undisturbed[0])
@@ -91,24 +81,15 @@ def test_killed_thirty_times_it_ends_with_the_same_tables(config, undisturbed, t
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_says_that_the_same_command_goes_on(config, undisturbed, tmp_path, by):
     folder = tmp_path / "out"
-    process = start("reproduce", "--config", config, "--out", folder, "--jobs", 1)
-    deadline = time.monotonic() + 60
-    while not (folder / "store.sqlite").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(by)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.splitlines()[-1] == "stoic: interrupted; what was done is kept, and the same command goes on."
-    assert "Traceback" not in said
-    assert run("reproduce", "--config", config, "--out", folder, "--jobs", 1).returncode == 0
+    arguments = ["reproduce", "--config", config, "--out", folder, "--jobs", 1]
+    assert_interrupted(start_and_wait_for(folder / "store.sqlite", *arguments), by)
+    assert run(*arguments).returncode == 0
     assert tables(folder) == tables(undisturbed[0])
 
 
 def test_processes_end_when_the_one_that_started_them_is_killed(config, tmp_path):
-    process = start("reproduce", "--config", config, "--out", tmp_path, "--jobs", 2)  # they have its pipes
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "store.sqlite-wal").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    arguments = ["reproduce", "--config", config, "--out", tmp_path, "--jobs", 2]
+    process = start_and_wait_for(tmp_path / "store.sqlite-wal", *arguments)  # its processes have its pipes
     time.sleep(3.0)
     process.kill()
     process.communicate(timeout=30)
@@ -116,12 +97,10 @@ def test_processes_end_when_the_one_that_started_them_is_killed(config, tmp_path
 
 def test_two_at_once_in_one_folder_are_refused(config, tmp_path):
     folder = tmp_path / "out"
-    process = start("reproduce", "--config", config, "--out", folder, "--jobs", 1)
+    arguments = ["reproduce", "--config", config, "--out", folder, "--jobs", 1]
+    process = start_and_wait_for(folder / "store.sqlite", *arguments)
     try:
-        deadline = time.monotonic() + 60
-        while not (folder / "store.sqlite").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        second = run("reproduce", "--config", config, "--out", folder, "--jobs", 1)
+        second = run(*arguments)
     finally:
         process.kill()
         process.communicate()
@@ -194,31 +173,15 @@ MISUSES = [
 ]
 
 
-def fails_in_one_line(runner, arguments):
-    """Assert that a command line is refused in one line without a traceback, and return the line."""
-    from stoic.cli.main import main
-
-    result = runner.invoke(main, arguments)
-    assert result.exit_code == 2, (arguments, result.output)
-    assert "Traceback" not in result.output
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("stoic: ")
-    return line
-
-
 @pytest.fixture
-def runner(tmp_path, monkeypatch):
-    from click.testing import CliRunner
-
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return CliRunner()
 
 
 @pytest.mark.parametrize("arguments", MISUSES, ids=" ".join)
-def test_a_wrong_command_line_is_refused_in_one_line(runner, arguments):
-    line = fails_in_one_line(runner, ["reproduce", *arguments])
-    name = arguments[0].removeprefix("--").replace("-", "_")
-    assert name in line.replace("-", "_") or arguments[-1] in line
+@pytest.mark.usefixtures("here")
+def test_a_wrong_command_line_is_refused_in_one_line(arguments):
+    assert_refused_by_name("reproduce", *arguments)
     assert not Path("reproduced").exists()
 
 
@@ -234,9 +197,10 @@ def test_a_wrong_command_line_is_refused_in_one_line(runner, arguments):
         "size = 'x'",
     ],
 )
-def test_a_wrong_configuration_is_refused_in_one_line(runner, content):
+@pytest.mark.usefixtures("here")
+def test_a_wrong_configuration_is_refused_in_one_line(content):
     Path("wrong.toml").write_text(content, encoding="utf-8")
-    fails_in_one_line(runner, ["reproduce", "--config", "wrong.toml"])
+    refused("reproduce", "--config", "wrong.toml")
 
 
 @pytest.mark.parametrize(
@@ -244,9 +208,10 @@ def test_a_wrong_configuration_is_refused_in_one_line(runner, content):
     [["report"], ["report", "nowhere"], ["report", "."], ["report", ".", "."], ["reproduce", "--out", "taken"]],
     ids=" ".join,
 )
-def test_a_wrong_folder_is_refused_in_one_line(runner, arguments):
+@pytest.mark.usefixtures("here")
+def test_a_wrong_folder_is_refused_in_one_line(arguments):
     Path("taken").write_text("a file", encoding="utf-8")
-    fails_in_one_line(runner, arguments)
+    refused(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -254,24 +219,22 @@ def test_a_wrong_folder_is_refused_in_one_line(runner, arguments):
     [["--data", "nowhere.csv", "--target", "y"], ["--data", "x.doc"], ["--data", "e2006"]],
     ids=" ".join,
 )
-def test_data_that_are_not_there_are_refused_by_name(runner, arguments):
-    from stoic.cli.main import main
-
-    result = runner.invoke(main, ["reproduce", "--jobs", "1", *arguments])
+@pytest.mark.usefixtures("here")
+def test_data_that_are_not_there_are_refused_by_name(arguments):
+    result = CliRunner().invoke(main, ["reproduce", "--jobs", "1", *arguments])
     assert result.exit_code in {1, 2}
     assert "Traceback" not in result.output
     assert arguments[1].partition(".")[0].upper() in result.stderr.upper()
 
 
-def test_a_disk_that_cannot_be_written_is_reported_in_one_line(runner):
+@pytest.mark.usefixtures("here")
+def test_a_disk_that_cannot_be_written_is_reported_in_one_line():
     if os.geteuid() == 0:
         folder = "/proc/stoic"  # root may write anywhere else
     else:
         Path("locked").mkdir(mode=0o500)
         folder = "locked/out"
-    from stoic.cli.main import main
-
-    result = runner.invoke(main, ["reproduce", "--out", folder])
+    result = CliRunner().invoke(main, ["reproduce", "--out", folder])
     assert result.exit_code in {1, 2}
     assert "Traceback" not in result.output
     assert folder.partition("/")[0] in result.stderr or "stoic" in result.stderr

@@ -1,17 +1,14 @@
 """``stoic tails`` as a user runs it: killed, interrupted, extended, misused."""
 
-import random
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from stoic.cli.main import main
+from commands import assert_interrupted, assert_refused_by_name, kill_again_and_again, run, start_and_wait_for
 
 CONFIG = """
 noises = ["gaussian", "t2.5"]
@@ -27,20 +24,6 @@ rate_noises = ["t2.5"]
 rate_methods = ["rrosc-tracked"]
 """
 N_KILLS = 2
-
-
-def command(*arguments):
-    return [sys.executable, "-m", "stoic", *map(str, arguments)]
-
-
-def run(*arguments):
-    return subprocess.run(  # noqa: S603
-        command(*arguments), capture_output=True, text=True, encoding="utf-8", check=False, timeout=300
-    )
-
-
-def start(*arguments, output=subprocess.PIPE):
-    return subprocess.Popen(command(*arguments), stdout=output, stderr=output, text=True, encoding="utf-8")  # noqa: S603
 
 
 def contents(folder):
@@ -76,12 +59,8 @@ def test_it_ends_with_tables_figures_and_a_report(undisturbed):
 
 
 def test_killed_again_and_again_it_ends_with_the_same_runs(config, undisturbed, tmp_path):
-    rng, folder = random.Random(0), tmp_path / "out"
-    for _ in range(N_KILLS):
-        process = start("tails", "--config", config, "--out", folder, "--jobs", 2, output=subprocess.DEVNULL)
-        time.sleep(rng.uniform(0.5, 3.0))
-        process.kill()
-        process.wait()  # its own processes end when they find it gone
+    folder = tmp_path / "out"
+    kill_again_and_again(N_KILLS, (0.5, 3.0), "tails", "--config", config, "--out", folder, "--jobs", 2)
     ended = run("tails", "--config", config, "--out", folder, "--jobs", 2)
     assert ended.returncode == 0, ended.stderr
     assert contents(folder) == contents(undisturbed[0])
@@ -90,16 +69,8 @@ def test_killed_again_and_again_it_ends_with_the_same_runs(config, undisturbed, 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_says_that_the_same_command_goes_on(config, tmp_path, by):
-    folder = tmp_path / "out"
-    process = start("tails", "--config", config, "--out", folder, "--jobs", 1, "--runs", 5000)
-    deadline = time.monotonic() + 60
-    while not (folder / "tails.sqlite").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(by)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.splitlines()[-1] == "stoic: interrupted; what was done is kept, and the same command goes on."
-    assert "Traceback" not in said
+    arguments = ["tails", "--config", config, "--out", tmp_path, "--jobs", 1, "--runs", 5000]
+    assert_interrupted(start_and_wait_for(tmp_path / "tails.sqlite", *arguments), by)
 
 
 def test_the_report_is_made_from_the_store_alone(undisturbed, tmp_path):
@@ -141,12 +112,7 @@ MISUSES = [
 @pytest.mark.parametrize("arguments", MISUSES, ids=" ".join)
 def test_a_wrong_command_line_is_refused_in_one_line(tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, ["tails", *arguments])
-    assert result.exit_code == 2, result.output
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("stoic: ")
-    name = arguments[0].removeprefix("--").replace("-", "_")
-    assert name in line.replace("-", "_") or arguments[-1] in line
+    assert_refused_by_name("tails", *arguments)
     assert not Path("tails").exists()
 
 

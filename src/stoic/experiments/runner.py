@@ -120,11 +120,7 @@ class _Runner:
         self.is_prepared = True
 
     def _outcomes(self, runs: Iterable[Run]) -> Iterator[tuple[Run, Outcome]]:
-        return results_of(partial(_execute, spec=self.spec, scratch=self.scratch), list(runs), self.jobs)
-
-
-def _execute(run: Run, spec: Spec, scratch: Path) -> Outcome:
-    return execute(run, spec, scratch)
+        return results_of(partial(execute, spec=self.spec, folder=self.scratch), list(runs), self.jobs)
 
 
 def description(material: Material, spec: Spec) -> dict[str, Any]:

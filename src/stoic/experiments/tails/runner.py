@@ -10,8 +10,6 @@ from stoic.experiments.pool import Progress, processors, results_of, until_done
 from stoic.experiments.tails.runs import (
     Batch,
     Cell,
-    Key,
-    Outcome,
     Part,
     Setting,
     batches_of,
@@ -97,7 +95,7 @@ class _Study:
 
         def attempt() -> None:
             nonlocal done
-            for batch, outcomes in results_of(partial(_execute, spec=self.spec), list(left), self.jobs):
+            for batch, outcomes in results_of(partial(execute, spec=self.spec), list(left), self.jobs):
                 self.store.add(outcomes)
                 del left[batch]
                 done += batch.n_runs
@@ -119,7 +117,3 @@ class _Study:
             if outcomes and all(outcome.ending == "failed" for outcome in outcomes):
                 where = f"{setting.name}, {counted(setting.samples, 'sample')} of each group"
                 raise SolveFailed(f"every run of {method} failed ({where}): {outcomes[0].message}")
-
-
-def _execute(batch: Batch, spec: TailsSpec) -> list[tuple[Key, Outcome]]:
-    return execute(batch, spec)
