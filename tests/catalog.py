@@ -32,11 +32,15 @@ METHODS = (
     "clipped-sgd",
     "scsc",
     "alexr",
+    "newton",
 )
 
 # Assumptions that some methods make on top of the paper's.
 NEEDS_LINEAR_OUTER = ("rsmd",)
 NEEDS_STRONG_CONVEXITY = ("prox-boost",)
+NEEDS_SECOND_DERIVATIVES = ("newton",)
+
+DETERMINISTIC = ("newton",)
 
 
 @dataclass(frozen=True)
@@ -360,6 +364,9 @@ CASES = {
 
 def is_within_assumptions(method: str, case: Case) -> bool:
     """Whether a method's assumptions hold: said here anew, not asked of the code under test."""
+    if method in NEEDS_SECOND_DERIVATIVES:
+        has_them = isinstance(case.problem.outer, stoic.Linear | stoic.LogSumExp) and "own" not in case.name
+        return has_them and not case.name.endswith(("box", "simplex"))
     if method in NEEDS_LINEAR_OUTER:
         return isinstance(case.problem.outer, stoic.Linear)
     if method in NEEDS_STRONG_CONVEXITY:

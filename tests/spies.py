@@ -44,6 +44,14 @@ class Spy:
         self._evaluated(w, batch)
         return self._inner.vjp(w, batch, q)
 
+    def hessian(self, w, batch, q):
+        self._evaluated(w, batch)
+        return self._inner.hessian(w, batch, q)
+
+    def hessian_product(self, w, batch, q, v):
+        self._evaluated(w, batch)
+        return self._inner.hessian_product(w, batch, q, v)
+
     def _drawn(self, batch):
         self.samples += self._rows(batch)
         return batch

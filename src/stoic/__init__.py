@@ -45,6 +45,7 @@ _HOMES = {
     "stoic.solvers.civr": ("CIVR", "EVERYTHING"),
     "stoic.solvers.clipped_sgd": ("ClippedSGD",),
     "stoic.solvers.mscg": ("MSCG",),
+    "stoic.solvers.newton": ("Newton",),
     "stoic.solvers.prox_boost": ("ProxBoost",),
     "stoic.solvers.rcivr": ("RCIVR",),
     "stoic.solvers.restarted": ("Restarted",),

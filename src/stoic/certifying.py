@@ -26,7 +26,7 @@ from stoic.plans import Constants, Plan
 from stoic.probes import curvature
 from stoic.problem import Problem
 from stoic.protocols import Array, Vector
-from stoic.regularizers import LeavingLast
+from stoic.regularizers import penalty_weights
 from stoic.samples import Sample, draw_sample, length
 from stoic.schedules import theorem_3
 
@@ -179,11 +179,8 @@ def _whitening(problem: Problem, w: Vector, curved: Curvature) -> Callable[[Vect
 
 def _ridge(problem: Problem, w: Vector) -> Vector | None:
     """Return the weights of w²/2 in r, coordinate by coordinate; None where r has other terms."""
-    regularizer = problem.regularizer
-    count = regularizer.count if isinstance(regularizer, LeavingLast) else 0
-    bare = regularizer.regularizer if isinstance(regularizer, LeavingLast) else regularizer
-    l1, l2 = getattr(bare, "weights", (math.inf, 0.0))
-    return None if l1 != 0.0 else np.where(np.arange(w.size) < w.size - count, l2, 0.0)
+    weights = penalty_weights(problem.regularizer, w.size)
+    return None if weights is None or weights[0].any() else weights[1]
 
 
 def _jackknife(values: Iterable[Vector], delta: float) -> Estimate:

@@ -13,8 +13,9 @@ from stoic.protocols import Array, Vector
 class Loss(Protocol):
     r"""A loss :math:`\ell(t, y)`, convex in the prediction t.
 
-    One optional method is called where a loss has it: ``check_target(y)``, which raises `InvalidProblem`
-    where a target is not of the kind that the loss needs.
+    Two optional methods are called where a loss has them: ``check_target(y)`` raises `InvalidProblem` where a
+    target is not of the kind that the loss needs; ``second_derivative(prediction, target)``, in the prediction and
+    entry by entry, is what Newton's method needs.
     """
 
     @property
@@ -56,6 +57,10 @@ class Squared:
         """Return 2 (t − y)."""
         return 2.0 * np.subtract(prediction, target)
 
+    def second_derivative(self, prediction: Array, target: Array) -> Array:
+        """Return 2."""
+        return np.full(np.broadcast(prediction, target).shape, 2.0)
+
 
 @dataclass(frozen=True)
 class Huber:
@@ -92,6 +97,10 @@ class Huber:
     def derivative(self, prediction: Array, target: Array) -> Array:
         """Return 2r, cut at ±2h."""
         return 2.0 * _cut(np.subtract(prediction, target), -self.threshold, self.threshold)
+
+    def second_derivative(self, prediction: Array, target: Array) -> Array:
+        """Return 2 near zero, 0 far from it."""
+        return np.where(np.abs(np.subtract(prediction, target)) <= self.threshold, 2.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -132,6 +141,10 @@ class Absolute:
     def derivative(self, prediction: Array, target: Array) -> Array:
         """Return r/s, cut at ±1."""
         return _cut(np.subtract(prediction, target), -self.smoothing, self.smoothing) / self.smoothing
+
+    def second_derivative(self, prediction: Array, target: Array) -> Array:
+        """Return 1/s near zero, 0 far from it."""
+        return np.where(np.abs(np.subtract(prediction, target)) <= self.smoothing, self.curvature, 0.0)
 
 
 @dataclass(frozen=True)
@@ -180,6 +193,11 @@ class Quantile:
         """Return −r/s, cut at −τ and 1 − τ."""
         return self._near(np.subtract(target, prediction)) / -self.smoothing
 
+    def second_derivative(self, prediction: Array, target: Array) -> Array:
+        """Return 1/s on the parabola, 0 on the lines."""
+        residual = np.subtract(target, prediction)
+        return np.where(self._near(residual) == residual, self.curvature, 0.0)
+
     def _near(self, residual: Array) -> Array:
         return _cut(residual, (self.level - 1.0) * self.smoothing, self.level * self.smoothing)
 
@@ -206,6 +224,11 @@ class Logistic:
     def derivative(self, prediction: Array, target: Array) -> Array:
         """Return −y / (1 + exp(y t)) without overflow."""
         return np.negative(target) * np.exp(-np.logaddexp(0.0, np.multiply(prediction, target)))
+
+    def second_derivative(self, prediction: Array, target: Array) -> Array:
+        """Return σ(t)(1 − σ(t)) of the logistic function σ, without overflow."""
+        t = np.abs(np.multiply(prediction, target))
+        return np.exp(-t - 2.0 * np.log1p(np.exp(-t)))
 
     def check_target(self, y: Vector) -> None:
         """Raise `InvalidProblem` unless every label is −1 or +1."""

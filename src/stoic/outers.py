@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stoic.errors import InvalidParameter, check_positive, check_real
-from stoic.protocols import Vector
+from stoic.protocols import Array, Vector
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,10 @@ class Linear:
             return np.full(len(u), 1.0 / len(u))
         _check_length("weights", self._c, u)
         return self._c.copy()
+
+    def hessian(self, u: Vector) -> Array:
+        """Return ∇²f(u) = 0."""
+        return np.zeros((len(u), len(u)))
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,11 @@ class LogSumExp:
             q *= self._pi
         q /= np.add.reduce(q)
         return q
+
+    def hessian(self, u: Vector) -> Array:
+        """Return ∇²f(u) = (diag(q) − qqᵀ)/τ."""
+        q = self.gradient(u)
+        return np.asarray((np.diag(q) - np.outer(q, q)) / self.temperature)
 
     def _on_support(self, u: Vector) -> Vector:
         if self._pi is None:

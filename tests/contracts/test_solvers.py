@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import stoic
-from catalog import CASES, METHODS, is_within_assumptions
+from catalog import CASES, DETERMINISTIC, METHODS, is_within_assumptions
 from spies import Spy
 
 BUDGET = 2000
@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_bits(method):
 
 @every_method
 def test_another_seed_gives_another_answer(method):
-    assert not np.array_equal(plain(method).w, solve(method, seed=4).w)
+    assert np.array_equal(plain(method).w, solve(method, seed=4).w) == (method in DETERMINISTIC)
 
 
 @every_method
@@ -137,7 +137,7 @@ def test_steps_are_pure(method):
         assert_same((*once, *info), (*again, *same_info))
         assert_same(state, kept)
         state, steps = once, steps + 1
-    assert steps > 20
+    assert steps > 20 or method in DETERMINISTIC
 
 
 @every_method
@@ -167,7 +167,7 @@ def test_a_budget_is_never_exceeded(method, budget):
 
 @every_method
 def test_a_default_solve_spends_most_of_its_budget(method):
-    assert plain(method).samples >= 0.8 * BUDGET
+    assert plain(method).samples >= 0.8 * BUDGET or method in DETERMINISTIC  # these stop where they are done
 
 
 def advised(method, budget):

@@ -23,8 +23,18 @@ def test_a_method_comes_within_one_percent_of_the_optimum(method, name):
 
 @pytest.mark.parametrize(("method", "name"), CLASHING)
 def test_a_problem_outside_the_assumptions_of_a_method_is_refused(method, name):
-    with pytest.raises(stoic.IncompatibleParts, match=r"needs a linear|needs a strongly convex"):
+    with pytest.raises(
+        stoic.IncompatibleParts, match=r"needs (a linear|a strongly convex|.* with hessian|a regularizer of)"
+    ):
         stoic.minimize(CASES[name].problem, method, budget=BUDGET, seed=1)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if is_within_assumptions("newton", CASES[name])])
+def test_newton_reaches_the_optimum_of_a_finite_sum_to_twelve_digits(name):
+    case = CASES[name]
+    result = stoic.minimize(case.problem, "newton", budget=50_000)
+    assert case.relative_gap(result.w) <= 1e-12
+    assert result.n_steps <= 8
 
 
 @pytest.mark.parametrize("name", CASES)

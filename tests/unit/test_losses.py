@@ -33,6 +33,16 @@ def test_the_derivative_matches_central_differences(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_the_second_derivative_is_the_slope_of_the_derivative_but_at_its_kinks(loss):
+    h = 1e-6
+    for y in targets_of(loss):
+        t = PREDICTIONS + 0.00123  # no kink of these losses is within h of these
+        slope = (loss.derivative(t + h, y) - loss.derivative(t - h, y)) / (2 * h)
+        np.testing.assert_allclose(loss.second_derivative(t, y), slope, atol=1e-8)
+        assert loss.second_derivative(np.array([-1e300, 1e300]), y).max() <= loss.curvature
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_curvature_is_the_least_bound_on_the_slope_of_the_derivative(loss):
     for y in targets_of(loss):
         t = np.concatenate([PREDICTIONS, y + np.linspace(-1e-3, 1e-3, 5)])

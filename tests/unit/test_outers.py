@@ -77,6 +77,15 @@ def test_the_smoothness_is_attained_where_two_entries_share_the_weight(make, p, 
     assert 0.999 * outer.smoothness <= ratio <= 1.000001 * outer.smoothness
 
 
+@pytest.mark.parametrize(
+    "outer", [Linear([0.2, 0.5, 0.3]), LogSumExp(0.7), LogSumExp(2.0, [0.1, 0.6, 0.3])], ids=repr
+)
+def test_the_hessian_matches_differences_of_the_gradient(outer):
+    u, h = np.array([0.3, -1.2, 0.9]), 1e-6
+    columns = [(outer.gradient(u + h * e) - outer.gradient(u - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(outer.hessian(u), np.stack(columns, axis=1), atol=1e-9)
+
+
 def test_the_hessian_of_log_sum_exp_changes_at_most_as_fast_as_hessian_lipschitz_says():
     outer = LogSumExp(0.5)
 

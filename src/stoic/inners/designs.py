@@ -88,6 +88,15 @@ class Design(ABC):
                 means[j, i] = self._combine_in_parts(c[i, start:stop], rows[i, start:stop])
         return means
 
+    def gram(self, c: Vector) -> Array:
+        """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
+        total = np.zeros((self.d, self.d))
+        for part in self._parts(self.n_rows):
+            total[: self.X.shape[1], : self.X.shape[1]] += self._gram_of(self.X[part], c[part, None])
+        if self.intercept:
+            total[-1] = total[:, -1] = self._combine_all(c)
+        return total
+
     def _gathered(self, batch: RowBatch) -> Gathered:
         if batch.gathered is None or batch.gathered_from is not self:
             batch.gathered, batch.gathered_from = self._gather(batch.rows.ravel()), self  # type: ignore[union-attr]
@@ -132,6 +141,10 @@ class Design(ABC):
         """Return copies of the rows, each followed by a 1 where there is an intercept."""
 
     @abstractmethod
+    def _gram_of(self, rows: Matrix, c: Array) -> Array:
+        """Return the sum of c times the outer products of some rows."""
+
+    @abstractmethod
     def _needs_conversion(self) -> bool:
         """Whether a product with all of X makes a temporary copy of it; it is then formed part by part."""
 
@@ -150,6 +163,9 @@ class DenseDesign(Design):
             extended[:, -1] = 1.0
             return DenseRows(extended)
         return DenseRows(rows.astype(np.float64, copy=False))
+
+    def _gram_of(self, rows: Matrix, c: Array) -> Array:
+        return np.asarray((rows * c).T @ rows)
 
     def _needs_conversion(self) -> bool:
         return self.X.dtype != np.float64 or not self.X.flags.forc
@@ -180,6 +196,9 @@ class CSRDesign(Design):
             columns = np.concatenate([columns, np.full(len(flat), self.d - 1)])
             entries = np.concatenate([entries, np.ones(len(flat))])
         return SparseEntries(numbers, columns, entries, (len(flat), self.d))
+
+    def _gram_of(self, rows: Matrix, c: Array) -> Array:
+        return np.asarray((rows.multiply(c).T @ rows).toarray())
 
     def _needs_conversion(self) -> bool:
         return bool(self.X.dtype != np.float64)

@@ -152,6 +152,18 @@ class GroupLoss:
             return self.combine(slopes * (q / slopes.shape[1])[:, None], batch)
         return self.combine(slopes * q.take(self.grouped_rows.codes), batch)
 
+    def hessian(self, w: Vector, batch: RowBatch, q: Vector) -> Array:
+        """Return Σ q_i ∇²g_i(w) for the batch of all rows, of shape (d, d)."""
+        return self._design.gram(self._curvatures(w, batch, q))
+
+    def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
+        """Return what `hessian` returns times v, without forming it."""
+        return self.combine(self._curvatures(w, batch, q) * self.predict(v, batch), batch)
+
+    def _curvatures(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
+        second: Any = self.loss.second_derivative  # type: ignore[attr-defined]  # the solver asks for it
+        return self._weighed(second(self.predict(w, batch), self.y)) * q.take(self.grouped_rows.codes)
+
     def predict(self, w: Vector, batch: RowBatch) -> Array:
         """Return xᵀw of the rows, in the shape of ``batch.rows``; (n,) for all rows. It is linear in w."""
         return self._design.predict(w, batch)

@@ -1,6 +1,6 @@
 """An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from weakref import ref
 
 from numpy.random import Generator
@@ -119,3 +119,13 @@ class Metered:
         """Return zᵀq."""
         self._count(w, batch)
         return self._inner.vjp(w, batch.batch, q)
+
+    def hessian(self, w: Vector, batch: Drawn, q: Vector) -> Array:
+        """Return Σ q_i ∇²g_i(w), where the inner part offers it."""
+        self._count(w, batch)
+        return cast("Array", self._inner.hessian(w, batch.batch, q))  # type: ignore[attr-defined]
+
+    def hessian_product(self, w: Vector, batch: Drawn, q: Vector, v: Vector) -> Vector:
+        """Return that times v, without forming it."""
+        self._count(w, batch)
+        return cast("Vector", self._inner.hessian_product(w, batch.batch, q, v))  # type: ignore[attr-defined]

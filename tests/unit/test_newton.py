@@ -1,0 +1,142 @@
+"""Newton's method: second derivatives of a problem, and optima that are hard to reach."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import stoic
+
+N, D = 600, 8
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    X, groups = rng.standard_normal((N, D)), np.arange(N) % 3
+    return X, X @ rng.standard_normal(D) + (1 + groups) * rng.standard_t(1.5, N), groups
+
+
+def inner_of(X=None, y=None, **options):
+    own_X, own_y, groups = data()
+    return stoic.GroupLoss(own_X if X is None else X, own_y if y is None else y, groups, **options)
+
+
+def assert_optimal(problem, result, atol=1e-9):
+    """Assert that the answer is where a prox step from it leads, which is so at optima alone."""
+    ahead = problem.regularizer.prox(result.w - problem.gradient(result.w), 1.0)
+    np.testing.assert_allclose(ahead, result.w, atol=atol)
+    assert result.n_steps < result.solver.n_steps
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(
+    "kind", [np.asarray, sp.csr_array, sp.csr_matrix, lambda X: X.astype(np.float32), np.asfortranarray]
+)
+def test_the_hessian_matches_differences_of_the_gradient(kind, intercept):
+    inner = inner_of(kind(data()[0]), loss="logistic", y=np.sign(data()[1]), intercept=intercept)
+    everything, q, h = inner.everything(), np.array([0.5, 0.2, 0.3]), 1e-5
+    w = np.random.default_rng(1).standard_normal(inner.shape[1])
+    columns = [
+        (inner.vjp(w + h * e, everything, q) - inner.vjp(w - h * e, everything, q)) / (2 * h)
+        for e in np.eye(len(w))
+    ]
+    hessian = inner.hessian(w, everything, q)
+    np.testing.assert_allclose(hessian, np.stack(columns, axis=1), atol=1e-8)
+    np.testing.assert_allclose(inner.hessian_product(w, everything, q, w), hessian @ w, atol=1e-12)
+
+
+def test_weights_of_rows_count():
+    X, y, groups = data()
+    weight = np.random.default_rng(2).integers(0, 3, N).astype(float)
+    outer, regularizer = stoic.LogSumExp(2.0), stoic.L2(0.1)
+    weighted = stoic.Problem(stoic.GroupLoss(X, y, groups, loss="huber", sample_weight=weight), outer, regularizer)
+    often = np.repeat(np.arange(N), weight.astype(int))
+    repeated = stoic.Problem(stoic.GroupLoss(X[often], y[often], groups[often], loss="huber"), outer, regularizer)
+    one, other = (stoic.minimize(problem, "newton", budget=10**6) for problem in (weighted, repeated))
+    np.testing.assert_allclose(one.w, other.w, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "regularizer", [stoic.Zero(), stoic.L2(1e-3), stoic.L1(0.1), stoic.ElasticNet(0.1)], ids=repr
+)
+@pytest.mark.parametrize(
+    "loss",
+    [stoic.Squared(), stoic.Huber(0.5), stoic.Absolute(0.05), stoic.Quantile(0.9, 0.2)],
+    ids=repr,
+)
+def test_heavy_tails_and_losses_without_curvature_are_no_obstacle(loss, regularizer):
+    problem = stoic.Problem(inner_of(loss=loss, intercept=True), stoic.LogSumExp(1.0), regularizer)
+    assert_optimal(problem, stoic.minimize(problem, "newton", budget=10**7))
+
+
+@pytest.mark.parametrize("temperature", [1e-4, 1e4])
+def test_nearly_the_worst_group_and_nearly_the_mean(temperature):
+    problem = stoic.Problem(inner_of(loss="huber"), stoic.LogSumExp(temperature), stoic.L2(0.01))
+    assert_optimal(problem, stoic.minimize(problem, "newton", budget=10**7), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.hstack([data()[0], data()[0]]),
+        data()[0] * np.logspace(-4, 4, D),
+        np.hstack([data()[0], np.zeros((N, 1))]),
+    ],
+    ids=["twice", "bad scales", "an empty column"],
+)
+def test_columns_that_are_dependent_empty_or_badly_scaled_are_no_obstacle(X):
+    problem = stoic.Problem(inner_of(X, loss="huber", intercept=True), stoic.LogSumExp(1.0))
+    plain = stoic.Problem(inner_of(loss="huber", intercept=True), stoic.LogSumExp(1.0))
+    result, best = (stoic.minimize(one, "newton", budget=10**7) for one in (problem, plain))
+    assert problem.objective(result.w) <= plain.objective(best.w) * (1 + 1e-12)
+    assert np.isfinite(result.w).all()
+
+
+@pytest.mark.parametrize("regularizer", [stoic.L2(0.1), stoic.L1(0.1)], ids=repr)
+def test_many_columns_are_solved_by_products(regularizer):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((90, 1100))
+    inner = stoic.GroupLoss(X, 3.0 * X[:, 0] + rng.standard_t(2.0, 90), np.arange(90) % 3, loss="huber")
+    problem = stoic.Problem(inner, stoic.LogSumExp(1.0), regularizer)
+    result = stoic.minimize(problem, "newton", budget=10**7)
+    assert_optimal(problem, result, atol=1e-8)
+    if isinstance(regularizer, stoic.L1):
+        assert np.count_nonzero(result.w) < 90
+
+
+def test_an_exact_fit_and_labels_far_away_are_found():
+    X, _, groups = data()
+    exact = stoic.Problem(stoic.GroupLoss(X, X @ np.ones(D), groups, loss="huber"), stoic.LogSumExp(1.0))
+    result = stoic.minimize(exact, "newton", budget=10**6)
+    np.testing.assert_allclose(result.w, 1.0, atol=1e-12)
+    assert result.n_steps < 30
+    y = data()[1] + 1e6
+    far = stoic.Problem(stoic.GroupLoss(X, y, groups, loss="huber", intercept=True), stoic.LogSumExp(1.0))
+    assert_optimal(far, stoic.minimize(far, "newton", budget=10**6), atol=1e-8)
+
+
+def test_warm_starts_and_records_are_those_of_every_method():
+    problem = stoic.Problem(inner_of(loss="huber"), stoic.LogSumExp(1.0), stoic.L2(0.1))
+    cold = stoic.minimize(problem, "newton", budget=10**6, evaluate_every=N, observers={"F": problem.objective})
+    values = [record["F"] for record in cold.history]
+    assert all(later <= earlier + 1e-12 for earlier, later in itertools.pairwise(values))
+    warm = stoic.minimize(problem, "newton", budget=10**6, w0=cold.w)
+    assert warm.n_steps <= 2
+    np.testing.assert_allclose(warm.w, cold.w, rtol=1e-12)
+    assert cold.samples == N * cold.n_steps
+
+
+def test_a_loss_without_second_derivative_is_refused_by_name():
+    class Own:
+        curvature = 1.0
+
+        def value(self, prediction, target):
+            return 0.5 * np.square(prediction - target)
+
+        def derivative(self, prediction, target):
+            return prediction - target
+
+    problem = stoic.Problem(inner_of(loss=Own()), stoic.Linear())
+    with pytest.raises(stoic.IncompatibleParts, match=r"Newton needs a loss with second_derivative; use another"):
+        stoic.minimize(problem, "newton")
