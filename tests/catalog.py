@@ -313,6 +313,19 @@ def _huber_simplex():
     )
 
 
+def _softmax_ridge():
+    X, y, g = _data(16, p=3, d=3)
+    K, classes = 3, np.digitize(y, [-0.5, 0.5])
+
+    def program(w):
+        scores = X @ cp.reshape(w, (3, K), order="C")
+        losses = cp.log_sum_exp(scores, axis=1) - cp.sum(cp.multiply(scores, np.eye(K)[classes]), axis=1)
+        return _logsumexp(_means(losses, g), 0.5) + 0.05 * cp.sum_squares(w), []
+
+    inner = stoic.GroupSoftmax(X, classes, g, n_classes=K)
+    return _case("logsumexp-softmax-l2", inner, stoic.LogSumExp(0.5), stoic.L2(0.1), program)
+
+
 def _own_functions():
     rng = np.random.default_rng(15)
     data = rng.standard_normal((150, 3))
@@ -357,6 +370,7 @@ CASES = {
         _sparse_ridge(),
         _logistic_box(),
         _huber_simplex(),
+        _softmax_ridge(),
         _own_functions(),
     )
 }

@@ -14,8 +14,12 @@ _HOMES = {
         "SolveFailed",
         "StoicError",
     ),
+    "stoic.estimators.base": ("MissingGroupsWarning",),
+    "stoic.estimators.classifier": ("GroupDROClassifier",),
+    "stoic.estimators.regressor": ("GroupDRORegressor",),
     "stoic.inners.functions": ("FunctionInner",),
     "stoic.inners.group_loss": ("GroupLoss",),
+    "stoic.inners.group_softmax": ("GroupSoftmax",),
     "stoic.inners.moments": ("Moments",),
     "stoic.losses": ("Absolute", "Huber", "Logistic", "Quantile", "Squared"),
     "stoic.means": (

@@ -1,6 +1,7 @@
 """The exception tree, and the checks that every boundary shares."""
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 
 
@@ -60,6 +61,12 @@ def check_count(name: str, value: object, *, low: int = 1) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < low:
         raise InvalidParameter(f"{name}={value!r} is not a whole number >= {low}.")
     return int(value)
+
+
+def check_one_of(name: str, value: object, allowed: Sequence[object]) -> None:
+    """Raise `InvalidParameter` unless `value` is one of those allowed."""
+    if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
+        raise InvalidParameter(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
 
 
 def _range(low: float, high: float) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stoic.inners import FunctionInner, GroupLoss, Moments
+from stoic.inners import FunctionInner, GroupLoss, GroupSoftmax, Moments
 from stoic.losses import Absolute, Huber, Quantile
 
 N, D = 60, 5
@@ -14,6 +14,7 @@ X[7] = 0.0
 Y = RNG.normal(size=N)
 GROUPS = np.repeat([3, 1, 2], [30, 10, 20])[RNG.permutation(N)]
 WEIGHT = RNG.random(N) + 0.1
+CLASSES = RNG.integers(0, 3, N)
 SIGNS = np.where(Y > 0, 1.0, -1.0)
 
 
@@ -56,6 +57,10 @@ INNERS = {
     "absolute": lambda: GroupLoss(X, Y, GROUPS, loss=Absolute(0.5)),
     "quantile": lambda: GroupLoss(X, Y, GROUPS, loss=Quantile(0.8, 0.5)),
     "logistic": lambda: GroupLoss(X, SIGNS, GROUPS, loss="logistic", intercept=True),
+    "softmax": lambda: GroupSoftmax(X, CLASSES, GROUPS, n_classes=3, intercept=True),
+    "softmax CSR weights": lambda: GroupSoftmax(
+        sparse.csr_array(X), CLASSES, GROUPS, n_classes=3, sample_weight=WEIGHT
+    ),
     "moments": lambda: Moments(X),
     "moments CSR": lambda: Moments(sparse.csr_array(X)),
     "function": lambda: FunctionInner(value_of_ratio, jacobian_of_ratio, (3, D), data=(X, Y)),
@@ -82,7 +87,7 @@ def batches(inner):
 
 def test_shapes_and_types_follow_the_protocol(inner, w):
     p, d = inner.shape
-    assert inner.n_unpenalized in (0, 1)
+    assert inner.n_unpenalized in (0, 3 if isinstance(inner, GroupSoftmax) else 1)
     for batch in batches(inner):
         assert inner.value(w, batch).shape == (1, p)
         assert inner.jacobian(w, batch).shape == (1, p, d)
@@ -162,7 +167,7 @@ def test_answers_belong_to_the_caller(inner, w):
 
 
 def test_the_cost_of_a_draw_is_the_number_of_its_data_points(inner):
-    per_sample = inner.n_groups if isinstance(inner, GroupLoss) else 1
+    per_sample = inner.shape[0] if isinstance(inner, GroupLoss | GroupSoftmax) else 1
     assert inner.cost(8) == 8 * per_sample
 
 

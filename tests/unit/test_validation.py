@@ -75,7 +75,7 @@ def damaged(**arrays):
         ({"sample_weight": np.ones(3)}, "sample_weight has 3 entries"),
         ({"sample_weight": np.where(np.arange(N) == 4, -0.5, 1.0)}, r"sample_weight\[4\] = -0.5 is negative"),
         ({"sample_weight": np.where(np.arange(N) == 4, np.nan, 1.0)}, r"sample_weight\[4\] is nan"),
-        ({"sample_weight": (GROUPS != "b") * 1.0}, "all rows of group b have sample_weight 0"),
+        ({"sample_weight": (GROUPS != "b") * 1.0}, "all rows of group b have a sample_weight of zero"),
         ({"loss": "logistic"}, r"y\[0\] = .*labels -1 and \+1"),
         ({"y": np.arange(N) % 2, "loss": "logistic"}, r"y\[0\] = 0.*2 \* y - 1"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from stoic.inners.blocks import IntArray, block_means, require_one_block, sums_by
+from stoic.inners.blocks import block_means, require_one_block, sums_by
 from stoic.inners.designs import Matrix, RowBatch, make_design
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
@@ -137,13 +137,13 @@ class GroupLoss:
         """Return the block means of the losses, of shape (blocks, p)."""
         return self.value_at(self.predict(w, batch), batch, blocks)
 
+    def losses(self, w: Vector) -> Vector:
+        """Return the loss of each row."""
+        return self.loss.value(self.predict(w, self.everything()), self.y)
+
     def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the derivatives of the losses, of shape (blocks, p, d)."""
-        slopes = self.slopes_at(self.predict(w, batch), batch)
-        if batch.rows is not None:
-            return self._design.block_means(slopes, batch, blocks)
-        require_one_block(blocks)
-        return np.stack([self._sum_over(rows, slopes) for rows in self._rows_by_group()])[None]
+        return self.means_of(self.slopes_at(self.predict(w, batch), batch), batch, blocks)
 
     def vjp(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
         """Return zᵀq for the mean Jacobian z of the batch: one combination of its rows."""
@@ -154,7 +154,7 @@ class GroupLoss:
 
     def hessian(self, w: Vector, batch: RowBatch, q: Vector) -> Array:
         """Return Σ q_i ∇²g_i(w) for the batch of all rows, of shape (d, d)."""
-        return self._design.gram(self._curvatures(w, batch, q))
+        return self.gram(self._curvatures(w, batch, q))
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
         """Return what `hessian` returns times v, without forming it."""
@@ -162,7 +162,7 @@ class GroupLoss:
 
     def _curvatures(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
         second: Any = self.loss.second_derivative  # type: ignore[attr-defined]  # the solver asks for it
-        return self._weighed(second(self.predict(w, batch), self.y)) * q.take(self.grouped_rows.codes)
+        return self.weighed(second(self.predict(w, batch), self.y)) * q.take(self.grouped_rows.codes)
 
     def predict(self, w: Vector, batch: RowBatch) -> Array:
         """Return xᵀw of the rows, in the shape of ``batch.rows``; (n,) for all rows. It is linear in w."""
@@ -172,29 +172,35 @@ class GroupLoss:
         """Return the sum of the rows times `c`, which has the shape of what `predict` returns: its transpose."""
         return self._design.combine(c, batch)
 
+    def means_of(self, c: Array, batch: RowBatch, blocks: int = 1) -> Array:
+        """Return the block means of the rows times `c`, of shape (blocks, p, d); sums, of all rows."""
+        if batch.rows is not None:
+            return self._design.block_means(c, batch, blocks)
+        require_one_block(blocks)
+        parts = np.split(self.grouped_rows.order, self.grouped_rows.offsets[1:-1])
+        return np.stack([self.combine(c.take(rows), RowBatch(rows)) for rows in parts])[None]
+
+    def gram(self, c: Vector) -> Array:
+        """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
+        return self._design.gram(c)
+
     def value_at(self, prediction: Array, batch: RowBatch, blocks: int = 1) -> Array:
         """Return what `value` returns where the model predicts `prediction`."""
         if batch.rows is not None:
             return block_means(self.loss.value(prediction, self.y.take(batch.rows)), blocks)
         require_one_block(blocks)
-        losses = self._weighed(self.loss.value(prediction, self.y))
+        losses = self.weighed(self.loss.value(prediction, self.y))
         return sums_by(self.grouped_rows.codes, losses, self.n_groups)[None]
 
     def slopes_at(self, prediction: Array, batch: RowBatch) -> Array:
         """Return the derivatives of the losses in the prediction; for all rows times the rows' shares."""
         if batch.rows is not None:
             return self.loss.derivative(prediction, self.y.take(batch.rows))
-        return self._weighed(self.loss.derivative(prediction, self.y))
+        return self.weighed(self.loss.derivative(prediction, self.y))
 
-    def _weighed(self, terms: Vector) -> Vector:
+    def weighed(self, terms: Vector) -> Vector:
         """Return the terms times the rows' shares; even an infinite term of weight zero counts nothing."""
         shares = self.grouped_rows.shares
         if self.grouped_rows.weight is None:
             return terms * shares
         return np.multiply(terms, shares, out=np.zeros_like(shares), where=shares > 0.0)
-
-    def _rows_by_group(self) -> list[IntArray]:
-        return np.split(self.grouped_rows.order, self.grouped_rows.offsets[1:-1])
-
-    def _sum_over(self, rows: IntArray, slopes: Vector) -> Vector:
-        return self.combine(slopes.take(rows), RowBatch(rows))

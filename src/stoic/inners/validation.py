@@ -70,7 +70,7 @@ def check_weight(sample_weight: Any, codes: IntArray, labels: NDArray[Any]) -> V
     if not n_positive.all():
         label = labels[int(np.argmin(n_positive))]
         raise InvalidProblem(
-            f"all rows of group {label!s} have sample_weight 0, so its mean is not defined; "
+            f"all rows of group {label!s} have a sample_weight of zero, so its mean is not defined; "
             f"leave the group out or give one of its rows a weight."
         )
     return weight

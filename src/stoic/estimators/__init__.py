@@ -1,0 +1,1 @@
+"""scikit-learn estimators for robust learning over groups."""

@@ -1,0 +1,229 @@
+"""What the estimators share: settings, checks, training, and what is kept of it."""
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from stoic.certificate import Certificate
+from stoic.errors import check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.estimators.scaling import Scaling
+from stoic.estimators.stopping import EarlyStopping, split_by_group
+from stoic.estimators.training import Rows, Trained, Trainer, Watch
+from stoic.inners.blocks import IntArray
+from stoic.inners.labels import encode_groups
+from stoic.inners.validation import check_weight
+from stoic.losses import Loss
+from stoic.protocols import Regularizer, Vector
+from stoic.regularizers import L1, L2, ElasticNet, Zero
+from stoic.result import Status
+from stoic.solvers import METHODS
+
+FLOATS = (np.float64, np.float32)
+PENALTIES = ("none", "l1", "l2", "elasticnet")
+_RIDGE, _LASSO = 0.1, 1.0  # of a penalty that is chosen: ‖x‖²/n, and the noise of a slope
+
+
+class MissingGroupsWarning(UserWarning):
+    """No groups were given, so that the plain average over all rows is fitted."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Targets y as (y − location) / unit, and the power of the unit that a loss has."""
+
+    location: float = 0.0
+    unit: float = 1.0
+    power: int = 0
+
+    def apply(self, y: Vector) -> Vector:
+        """Return the targets on their scale."""
+        return (y - self.location) / self.unit
+
+    @property
+    def loss_unit(self) -> float:
+        """The unit of the loss."""
+        return float(self.unit**self.power)
+
+
+class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A linear model for the groups at risk; see `GroupDRORegressor` and `GroupDROClassifier`."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
+
+    # --- what a kind of model says ---
+
+    def _loss_at(self, scale: float) -> Loss:
+        """Return the loss for residuals of that scale."""
+        raise NotImplementedError
+
+    _has_scale: bool = False
+
+    # --- checks ---
+
+    def _check_settings(self) -> None:
+        check_one_of("penalty", self.penalty, PENALTIES)
+        check_one_of("standardize", self.standardize, ("auto", True, False))
+        if isinstance(self.method, str):
+            check_one_of("method", self.method, sorted(METHODS))
+        if self.alpha != "auto":
+            check_real("alpha", self.alpha, low=0.0)
+        check_real("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
+        check_real("temperature", self.temperature, low=0.0)
+        check_positive("tol", self.tol)
+        check_probability("validation_fraction", self.validation_fraction)
+        check_count("n_iter_no_change", self.n_iter_no_change)
+        if self.budget is not None:
+            check_count("budget", self.budget)
+        if self.max_epochs is not None:
+            check_positive("max_epochs", self.max_epochs)
+
+    def _checked_rows(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> tuple[Any, ...]:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **how)
+        if groups is None:
+            warnings.warn(  # from this line, whoever calls: a process is told once
+                "groups=None: all rows are one group, so that the plain average loss is minimized and no group is "
+                "protected. Give fit(X, y, groups=...); in GridSearchCV and the like, enable metadata routing.",
+                MissingGroupsWarning,
+                stacklevel=1,
+            )
+        labels, codes = encode_groups(groups, X.shape[0])
+        weight = None if sample_weight is None else check_weight(sample_weight, codes, labels)
+        return X, y, labels, codes, weight
+
+    # --- training ---
+
+    def _train(
+        self, X: Any, y: Vector, labels: NDArray[Any], codes: IntArray, weight: Vector | None, target: Target
+    ) -> None:
+        """Fit checked rows, and keep what was found."""
+        rng = _generator(self.random_state)
+        scaling = self._scaling(X, weight)
+        n_classes = len(getattr(self, "classes_", ()))
+        rows = Rows(scaling.apply(X), target.apply(y), codes, labels, weight, bool(self.fit_intercept), n_classes)
+        stopping = None
+        if self.early_stopping:
+            rows, held_out = split_by_group(rows, self.validation_fraction, rng)
+            stopping = EarlyStopping(held_out, self._loss_at(1.0), self.n_iter_no_change, self.tol)
+        trained = self._trainer(rows, rng, stopping).train(self._start(rows, scaling, target))
+        if stopping is not None and stopping.best is not None:
+            trained = replace(trained, w=stopping.best)
+        self._keep(trained, scaling, target, X.dtype, labels)
+        self.converged_ = trained.has_converged or (stopping is not None and stopping.has_stopped)
+        self._tell(trained)
+
+    def _scaling(self, X: Any, weight: Vector | None) -> Scaling:
+        wanted = self.standardize
+        if not (not sparse.issparse(X) if wanted == "auto" else wanted):
+            return Scaling.none(X.shape[1])
+        return Scaling.of(X, weight, centered=bool(self.fit_intercept))
+
+    def _trainer(self, rows: Rows, rng: Generator, stopping: EarlyStopping | None) -> Trainer:
+        return Trainer(
+            rows,
+            self._loss_at,
+            self._has_scale,
+            self._regularizer(rows),
+            float(self.temperature),
+            self.method,
+            self._budget(rows),
+            rng,
+            Watch(self.tol, bool(self.verbose), tuple(self.callbacks or ()), stopping),
+        )
+
+    def _budget(self, rows: Rows) -> int | None:
+        n = rows.X.shape[0]
+        given = [self.budget, None if self.max_epochs is None else math.ceil(self.max_epochs * n)]
+        return min((number for number in given if number is not None), default=None)
+
+    def _regularizer(self, rows: Rows) -> Regularizer:
+        if self.penalty == "none":
+            return Zero()
+        ridge, lasso = (self.alpha, self.alpha) if self.alpha != "auto" else _chosen_alphas(rows)
+        if self.penalty == "l2":
+            return L2(ridge)
+        return L1(lasso) if self.penalty == "l1" else ElasticNet(lasso, self.l1_ratio)
+
+    def _start(self, rows: Rows, scaling: Scaling, target: Target) -> Vector:
+        d, K = rows.X.shape[1], rows.n_outputs
+        W0 = np.zeros((d + rows.intercept, K))
+        if self.warm_start and hasattr(self, "coef_") and np.size(self.coef_) == d * K:
+            plain, shift = np.reshape(self.coef_, (K, d)).T, np.reshape(self.intercept_, -1)
+            W, b = scaling.forward(plain / target.unit, (shift - target.location) / target.unit)
+            W0[:d] = W
+            if rows.intercept:
+                W0[d] = b
+        return W0.ravel()
+
+    # --- what is kept ---
+
+    def _keep(self, trained: Trained, scaling: Scaling, target: Target, dtype: Any, labels: NDArray[Any]) -> None:
+        d, last = len(scaling.scale), trained.last
+        inner, outer = trained.problem.inner, trained.problem.outer
+        losses = inner.value(trained.w, inner.everything())[0]
+        W = trained.w.reshape(d + bool(self.fit_intercept), -1) * target.unit
+        coef, intercept = scaling.back(W[:d], W[d:].sum(axis=0) + target.location)
+        self.coef_, self.intercept_ = self._shaped(coef.T.astype(dtype), intercept.astype(dtype))
+        self.groups_, self.group_weights_ = labels, outer.gradient(losses)
+        self.group_losses_ = losses * target.loss_unit
+        self.n_iter_ = sum(result.n_steps for result in trained.results)
+        self.n_samples_drawn_ = sum(result.samples for result in trained.results)
+        self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
+        self.history_ = trained.history
+        self._certifier = trained, target.loss_unit
+
+    def _shaped(self, coef: NDArray[Any], intercept: NDArray[Any]) -> tuple[Any, Any]:
+        """Return coef_ and intercept_ in the shapes of their kind of model; given (outputs, d) and (outputs,)."""
+        return coef, intercept
+
+    def _tell(self, trained: Trained) -> None:
+        status = trained.last.status
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # what was reached is kept, and the program may end
+        if not self.converged_ and status is not Status.STOPPED:
+            warnings.warn(f"the fit did not converge: {trained.last.message}", ConvergenceWarning, stacklevel=4)
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is known about F(w) − F* on the training rows, in the units of the loss; made when asked for."""
+        check_is_fitted(self)
+        if "_certifier" not in self.__dict__:
+            raise AttributeError("certificate_ needs the training data, which a saved or copied model has not.")
+        trained, unit = self._certifier
+        found: Certificate = trained.last.certificate
+        promise = None if found.promise is None else found.promise._replace(gap=found.promise.gap * unit)
+        return replace(found, bound=found.bound * unit, promise=promise)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_certifier", None)  # it holds on to the training data
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _generator(random_state: Any) -> Generator:
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
+
+
+def _chosen_alphas(rows: Rows) -> tuple[float, float]:
+    """Return weights of an L2 and of an L1 penalty for targets of unit spread.
+
+    A ridge that a row in n outweighs ten times; a lasso at about the noise of the largest of d slopes.
+    """
+    n, d = rows.n_effective, rows.X.shape[1]
+    column = math.sqrt(rows.mean_square / d)
+    return _RIDGE * rows.mean_square / n, _LASSO * column * math.sqrt(2.0 * math.log(2.0 * d) / n)

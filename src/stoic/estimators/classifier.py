@@ -1,0 +1,138 @@
+"""`GroupDROClassifier`: linear classification over groups."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from stoic.errors import InvalidProblem, check_one_of
+from stoic.estimators.base import FLOATS, GroupDROModel, Target
+from stoic.losses import Logistic, Loss
+from stoic.solvers import Method
+
+
+class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
+    r"""Logistic regression that no group is failed by, for two classes or more.
+
+    It minimizes :math:`\tau \log \tfrac1p \sum_i e^{g_i(w) / \tau} + r(w)`, where :math:`g_i` is the mean logistic
+    loss in group i; with more than two classes the cross-entropy of a softmax model, by Newton's method.
+
+    Parameters
+    ----------
+    loss : {"logistic"}
+    penalty, alpha, l1_ratio, temperature, method, fit_intercept, standardize, budget, max_epochs, tol
+        As for `GroupDRORegressor`.
+    early_stopping, validation_fraction, n_iter_no_change, warm_start, random_state, verbose, callbacks
+        As for `GroupDRORegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    groups_, group_weights_, group_losses_, n_iter_, n_samples_drawn_, truncation_, history_, converged_
+        As for `GroupDRORegressor`.
+    certificate_ : Certificate
+        What is known about the distance to the best value on the training rows; made when it is asked for.
+
+    See Also
+    --------
+    GroupDRORegressor : The same for numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stoic import GroupDROClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, site = rng.standard_normal((900, 2)), np.arange(900) % 3
+    >>> y = np.where(X @ [1.0, 2.0] + (1 + site) * rng.logistic(size=900) > 0, "yes", "no")
+    >>> model = GroupDROClassifier().fit(X, y, groups=site)
+    >>> model.classes_.tolist(), model.predict_proba([[3.0, 3.0]]).shape
+    (['no', 'yes'], (1, 2))
+    """
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        *,
+        penalty: str = "l2",
+        alpha: float | Literal["auto"] = "auto",
+        l1_ratio: float = 0.5,
+        temperature: float = 4.0,
+        method: str | Method = "auto",
+        fit_intercept: bool = True,
+        standardize: bool | Literal["auto"] = "auto",
+        budget: int | None = None,
+        max_epochs: float | None = None,
+        tol: float = 1e-4,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+        callbacks: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.temperature = temperature
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.budget = budget
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model; see `GroupDRORegressor.fit`. y has the classes, of any kind."""
+        self._check_settings()
+        X, y, labels, codes, weight = self._checked_rows(X, y, groups, sample_weight)
+        check_classification_targets(y)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InvalidProblem(f"y has one class, {self.classes_[0]!r}; a classifier needs two at least.")
+        y = 2.0 * numbers - 1.0 if len(self.classes_) == 2 else numbers.astype(float)
+        self._train(X, y, labels, codes, weight, Target())
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Return the scores: of the second class, of shape (n,), or of all classes, of shape (n, n_classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        scores = np.asarray(X @ self.coef_.T + self.intercept_)
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return the probabilities of the classes, of shape (n, n_classes)."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.stack([expit(-scores), expit(scores)], axis=1)
+        return np.asarray(softmax(scores, axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most likely classes, of shape (n,)."""
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
+
+    def _check_settings(self) -> None:
+        check_one_of("loss", self.loss, ("logistic",))
+        super()._check_settings()
+
+    def _loss_at(self, scale: float) -> Loss:  # noqa: ARG002
+        return Logistic()
+
+    def _shaped(self, coef: NDArray[Any], intercept: NDArray[Any]) -> tuple[Any, Any]:
+        return coef, intercept - intercept.mean() if len(intercept) > 1 else intercept  # only differences count

@@ -1,0 +1,75 @@
+"""Columns of a table on one scale, and the way back; a CSR matrix stays one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from stoic.protocols import Array, Vector
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Columns x as (x − center) / scale.
+
+    Parameters
+    ----------
+    center, scale : array of shape (d,)
+        The center is zero where X is sparse: it would fill the matrix. A scale of a constant column is 1.
+    """
+
+    center: Vector
+    scale: Vector
+
+    @classmethod
+    def none(cls, d: int) -> "Scaling":
+        """Return the scaling that leaves d columns as they are."""
+        return cls(np.zeros(d), np.ones(d))
+
+    @classmethod
+    def of(cls, X: Any, weight: Vector | None, *, centered: bool) -> "Scaling":
+        """Return the scaling to unit variance, and on request to mean zero; rows count by their weights."""
+        shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+        if _is_sparse(X):
+            mean, square = (np.asarray(shares @ power).ravel() for power in (X, X.power(2)))
+            variance = np.maximum(square - mean**2, 0.0)
+            centered = False
+        else:
+            mean = shares @ X
+            variance = _variance(X, mean, shares)
+        noise = 10.0 * np.finfo(X.dtype).eps * np.abs(mean)  # of a constant column, by rounding
+        deviation = np.sqrt(variance)
+        scale = np.where(deviation > noise, deviation, 1.0)
+        return cls(mean if centered else np.zeros_like(mean), scale)
+
+    def apply(self, X: Any) -> Any:
+        """Return X scaled, in its own precision and form; X itself where nothing is to be done."""
+        if not self.center.any() and (self.scale == 1.0).all():
+            return X
+        if _is_sparse(X):
+            scaled = X.data / self.scale.astype(X.dtype)[X.indices]
+            return sparse.csr_array((scaled, X.indices, X.indptr), shape=X.shape)
+        return (X - self.center.astype(X.dtype)) / self.scale.astype(X.dtype)
+
+    def forward(self, W: Array, intercept: Vector) -> tuple[Array, Vector]:
+        """Return the models of scaled columns, one a column of W, that predict what those of plain columns do."""
+        return W * self.scale[:, None], intercept + self.center @ W
+
+    def back(self, W: Array, intercept: Vector) -> tuple[Array, Vector]:
+        """Return the models of plain columns that predict what those of scaled columns do."""
+        plain = W / self.scale[:, None]
+        return plain, intercept - self.center @ plain
+
+
+def _is_sparse(X: Any) -> bool:
+    return sparse.issparse(X)
+
+
+def _variance(X: Any, mean: Vector, shares: Vector, *, rows: int = 1 << 16) -> Vector:
+    """Return the variances in two passes, a part of the rows at a time."""
+    total = np.zeros(X.shape[1])
+    for start in range(0, X.shape[0], rows):
+        part = slice(start, start + rows)
+        total += shares[part] @ np.square(X[part] - mean)
+    return total

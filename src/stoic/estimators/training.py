@@ -1,0 +1,266 @@
+"""How a model is trained: first for the average of the groups, which tells the scales; then for those at risk."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stoic.driver import minimize
+from stoic.estimators.locating import spread, weighted_quantile
+from stoic.inners.blocks import IntArray
+from stoic.inners.group_loss import GroupLoss
+from stoic.inners.group_softmax import GroupSoftmax
+from stoic.losses import Loss
+from stoic.outers import Linear, LogSumExp
+from stoic.problem import Problem
+from stoic.protocols import Outer, Regularizer, Vector
+from stoic.result import Record, Result, Status
+from stoic.solvers import Method
+from stoic.solvers.newton import Newton
+
+_FIRST_SHARE = 0.2  # of the budget, for the average
+_MOST_ROUNDS, _SETTLED = 20, 1e-8  # of the search for a scale on small data
+_SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
+_ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 5e8, 300, 1000  # entries of X that are read by default: about a second
+_WORST = 0.01  # of the mean loss: how far a temperature of 0 is from the maximum
+_EQUAL = 1e-3  # of the mean loss: a smaller spread between groups counts as this much
+_LEAST_SCALE = 1e-6  # of the targets' spread: where a model fits more than half of the rows exactly
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Checked rows: columns and targets on one scale, group numbers, and weights if there are any.
+
+    With more than two classes, targets are their numbers, and a model has weights for each.
+    """
+
+    X: Any
+    y: Vector
+    codes: IntArray
+    labels: NDArray[Any]
+    weight: Vector | None
+    intercept: bool
+    n_classes: int = 0
+
+    @property
+    def n_outputs(self) -> int:
+        """Numbers that a model predicts for a row."""
+        return self.n_classes if self.n_classes > 2 else 1
+
+    @property
+    def n_groups(self) -> int:
+        """The number p of groups."""
+        return len(self.labels)
+
+    @property
+    def row_length(self) -> float:
+        """Entries that a row has in memory, on average."""
+        n_entries: int = getattr(self.X, "nnz", self.X.size)
+        return max(1.0, n_entries / len(self.y))
+
+    @property
+    def are_few(self) -> bool:
+        """Whether Newton's method takes about a second; it is used too for many classes, which have no kernels."""
+        n, d = self.X.shape
+        return self.n_outputs > 1 or (n * d * d <= _SMALL if d <= _MOST_DENSE else n * d <= _SMALL_BY_PRODUCTS)
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of ‖x‖² over the rows, in proportion to their weights."""
+        if not sparse.issparse(self.X):
+            return float(np.average(np.einsum("ij,ij->i", self.X, self.X), weights=self.weight))
+        X: Any = self.X
+        return float(np.average(np.ravel(X.multiply(X).sum(axis=1)), weights=self.weight))
+
+    @property
+    def n_effective(self) -> float:
+        """How many rows the weights stand for: their sum where they are counts, else Kish's effective number."""
+        if self.weight is None:
+            return float(len(self.y))
+        total = float(self.weight.sum())
+        are_counts = bool((self.weight == np.floor(self.weight)).all())
+        return total if are_counts else total * total / float(self.weight @ self.weight)
+
+    def inner(self, loss: Loss) -> GroupLoss | GroupSoftmax:
+        """Return the mean losses of a linear model in each group."""
+        how: dict[str, Any] = {"sample_weight": self.weight, "intercept": self.intercept}
+        if self.n_outputs > 1:
+            return GroupSoftmax(self.X, self.y, self.codes, n_classes=self.n_classes, **how)
+        return GroupLoss(self.X, self.y, self.codes, loss=loss, **how)
+
+    def default_budget(self) -> int:
+        """Return the rows to draw: about a second's work, an epoch at least."""
+        n = self.X.shape[0]
+        drawn = min(max(float(n), _ENTRIES / self.row_length), float(_MOST_EPOCHS * n))
+        return max(int(drawn), _LEAST_DRAWS * self.n_groups)
+
+
+class Stopping(Protocol):
+    """What looks at the weights at each record of the last solve, and may end it."""
+
+    def observe(self, w: Vector) -> float:
+        """Return the loss that is watched."""
+        ...
+
+    def look(self, record: Record) -> None:
+        """Raise StopIteration where it does not improve any more."""
+        ...
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What looks on while a model is trained."""
+
+    tol: float | None = None
+    verbose: bool = False
+    callbacks: Sequence[Callable[[Record], None]] = ()
+    stopping: Stopping | None = None
+
+    def options(self, *, is_last: bool) -> dict[str, Any]:
+        """Return what `minimize` has to know of it."""
+        looks, observers = list(self.callbacks), None
+        if is_last and self.stopping is not None:
+            looks.append(self.stopping.look)
+            observers = {"validation_loss": self.stopping.observe}
+
+        def call(record: Record) -> None:
+            for look in looks:
+                look(record)
+
+        return {"verbose": self.verbose, "callback": call if looks else None, "observers": observers}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model on scaled rows: its weights, the loss and the outer function it was fitted for, and the solves."""
+
+    w: Vector
+    problem: Problem
+    results: tuple[Result, ...]
+    is_exact: bool
+
+    @property
+    def last(self) -> Result:
+        """The last solve."""
+        return self.results[-1]
+
+    @property
+    def has_converged(self) -> bool:
+        """Whether the last solve ended as planned; Newton's method, before it ran out of steps."""
+        most: float = getattr(self.last.solver, "n_steps", math.inf)
+        return self.last.status.is_success and not (self.is_exact and self.last.n_steps >= most)
+
+    @property
+    def history(self) -> list[Record]:
+        """The records of all solves, samples and seconds counted on."""
+        records: list[Record] = []
+        samples = evaluations = seconds = 0.0
+        for phase, result in enumerate(self.results):
+            for record in result.history:
+                counts = {
+                    "samples": samples + record["samples"],
+                    "evaluations": evaluations + record["evaluations"],
+                    "seconds": seconds + record["seconds"],
+                }
+                records.append({**record, **counts, "phase": phase})
+            samples += result.samples
+            evaluations += result.evaluations
+            seconds += result.seconds
+        return records
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Train linear models on rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    loss_at : function of a scale
+        The loss for residuals of that scale; where it does not depend on it, `has_scale` is False.
+    regularizer : Regularizer
+    temperature : float
+        In units of the standard deviation of the group losses under the average fit; 0: the worst group, inf: the
+        average.
+    method : str or Method
+        "auto": Newton's method where the data are few, else the default of `minimize`.
+    budget : int or None
+    rng : Generator
+    watch : Watch
+    """
+
+    rows: Rows
+    loss_at: Callable[[float], Loss]
+    has_scale: bool
+    regularizer: Regularizer
+    temperature: float
+    method: str | Method
+    budget: int | None
+    rng: Generator
+    watch: Watch = Watch()
+
+    def train(self, w0: Vector) -> Trained:
+        """Return the model, trained from w0."""
+        results: list[Result] = []
+        w, scale = w0, 1.0
+        while True:
+            result = self._solve(self._problem(self.loss_at(scale), Linear()), w, is_last=False)
+            results.append(result)
+            w, before = result.w, scale
+            scale = self._scale(w) if self.has_scale else scale
+            is_settled = abs(scale - before) <= _SETTLED * before or len(results) == _MOST_ROUNDS
+            if not self.is_exact or is_settled or _is_ended(result):
+                break
+        problem = self._problem(self.loss_at(scale), self._outer(w, self.loss_at(scale)))
+        if not _is_ended(result):
+            result = self._solve(problem, w, is_last=True)
+            results.append(result)
+        return Trained(result.w, problem, tuple(results), self.is_exact)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the exact optimum of the data is found."""
+        by_name = self.method == "newton" or isinstance(self.method, Newton)
+        return by_name or (self.method == "auto" and self.rows.are_few)
+
+    def _problem(self, loss: Loss, outer: Outer) -> Problem:
+        return Problem(self.rows.inner(loss), outer, self.regularizer)
+
+    def _solve(self, problem: Problem, w0: Vector, *, is_last: bool) -> Result:
+        n = self.rows.X.shape[0]
+        options = self.watch.options(is_last=is_last)
+        if self.is_exact:
+            budget = 10_000 * n if self.budget is None else self.budget
+            method: str | Method = "newton" if self.method == "auto" else self.method
+            return minimize(problem, method, budget, w0=w0, evaluate_every=n, **options)
+        whole = self.rows.default_budget() if self.budget is None else self.budget
+        budget = max(1, int(whole * (1.0 - _FIRST_SHARE if is_last else _FIRST_SHARE)))
+        return minimize(problem, self.method, budget, w0=w0, seed=self.rng, tol=self.watch.tol, **options)
+
+    def _scale(self, w: Vector) -> float:
+        inner = cast("GroupLoss", self.rows.inner(self.loss_at(1.0)))
+        residuals, weight = self.rows.y - inner.predict(w, inner.everything()), self.rows.weight
+        if self.rows.intercept:  # which is not at the median where the loss is that of another quantile
+            residuals = residuals - weighted_quantile(residuals, weight, 0.5)
+        return max(spread(residuals, weight), _LEAST_SCALE)
+
+    def _outer(self, w: Vector, loss: Loss) -> Outer:
+        """Return the outer function, with its temperature in the units of the loss."""
+        if self.rows.n_groups == 1 or math.isinf(self.temperature):
+            return Linear()
+        inner = self.rows.inner(loss)
+        losses = inner.value(w, inner.everything())[0]
+        mean = float(losses.mean()) or 1.0
+        if self.temperature == 0.0:
+            return LogSumExp(_WORST * mean / math.log(self.rows.n_groups))
+        return LogSumExp(self.temperature * max(float(losses.std()), _EQUAL * mean))
+
+
+def _is_ended(result: Result) -> bool:
+    """Whether the user, or infinite numbers, ended a solve for good."""
+    return result.status in {Status.STOPPED, Status.INTERRUPTED, Status.DIVERGED}

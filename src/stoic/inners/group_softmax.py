@@ -1,0 +1,164 @@
+r"""Cross-entropies of a linear softmax model, averaged over each group of rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp, softmax
+
+from stoic.errors import InvalidProblem, check_count
+from stoic.inners.blocks import block_means, require_one_block, sums_by
+from stoic.inners.designs import RowBatch
+from stoic.inners.group_loss import GroupLoss
+from stoic.protocols import Array, Vector
+
+
+class GroupSoftmax:
+    r"""The mean cross-entropy of a softmax model in each group.
+
+    .. math:: g_i(W) = \mathrm E_{P_i}[\log \textstyle\sum_k e^{x^\top w_k} - x^\top w_y]
+
+    The variable is the matrix W with a column w_k for each of K classes, row by row: entry jK + k belongs to
+    column j of X and class k; the last K entries are the intercepts where there are some.
+
+    Parameters
+    ----------
+    X, groups, sample_weight, intercept
+        As for `GroupLoss`.
+    y : array of int of shape (n,)
+        Classes 0, …, K − 1.
+    n_classes : int
+        K, at least 2.
+
+    Raises
+    ------
+    InvalidProblem
+        If the data cannot be used; the message names the row and the column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stoic.inners import GroupSoftmax
+    >>> inner = GroupSoftmax(np.eye(3), [0, 1, 2], n_classes=3)
+    >>> inner.shape
+    (1, 9)
+    >>> inner.value(np.zeros(9), inner.everything()).round(4)
+    array([[1.0986]])
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: ArrayLike,
+        groups: Any = None,
+        *,
+        n_classes: int,
+        sample_weight: ArrayLike | None = None,
+        intercept: bool = False,
+    ) -> None:
+        self.n_classes = check_count("n_classes", n_classes, low=2)
+        self.one = GroupLoss(X, y, groups, sample_weight=sample_weight, intercept=intercept)
+        self.y = self.one.y.astype(np.intp)
+        wrong = (self.one.y != self.y) | (self.y < 0) | (self.y >= self.n_classes)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InvalidProblem(f"y[{row}] = {self.one.y[row]:g} is no class; classes are 0 to {n_classes - 1}.")
+        self.group_labels, self.n_samples = self.one.group_labels, self.one.n_samples
+
+    def __repr__(self) -> str:
+        return f"GroupSoftmax({self.n_classes} classes, {self.one})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(p, dK); d counts the intercept."""
+        p, d = self.one.shape
+        return p, d * self.n_classes
+
+    @property
+    def n_unpenalized(self) -> int:
+        """K with intercepts, else 0."""
+        return self.n_classes * self.one.n_unpenalized
+
+    def draw(self, size: int, rng: Generator) -> RowBatch:
+        """Draw `size` rows of each group, with replacement, in proportion to their weights."""
+        return self.one.draw(size, rng)
+
+    def everything(self) -> RowBatch:
+        """Return all rows as one batch, each with its weight."""
+        return self.one.everything()
+
+    def cost(self, size: int) -> int:
+        """Return p times `size`."""
+        return self.one.cost(size)
+
+    def value(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
+        """Return the block means of the cross-entropies, of shape (blocks, p)."""
+        losses = self._losses(w, batch)
+        if batch.rows is not None:
+            return block_means(losses, blocks)
+        require_one_block(blocks)
+        rows = self.one.grouped_rows
+        return sums_by(rows.codes, self.one.weighed(losses), rows.n_groups)[None]
+
+    def losses(self, w: Vector) -> Vector:
+        """Return the loss of each row."""
+        return self._losses(w, self.everything())
+
+    def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
+        """Return the block means of the derivatives, of shape (blocks, p, dK)."""
+        slopes = self._slopes(w, batch)
+        columns = [self.one.means_of(slopes[..., k], batch, blocks) for k in range(self.n_classes)]
+        means = np.stack(columns, axis=-1)
+        return means.reshape(*means.shape[:2], -1)
+
+    def vjp(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
+        """Return zᵀq for the mean Jacobian z of the batch."""
+        slopes = self._slopes(w, batch)
+        if batch.rows is not None:
+            return self._combine(slopes * (q / slopes.shape[1])[:, None, None], batch)
+        return self._combine(slopes * q.take(self.one.grouped_rows.codes)[:, None], batch)
+
+    def hessian(self, w: Vector, batch: RowBatch, q: Vector) -> Array:
+        """Return Σ q_i ∇²g_i(w) for the batch of all rows, of shape (dK, dK)."""
+        K, d = self.n_classes, self.one.shape[1]
+        share, weight = softmax(self._predict(w, batch), axis=-1), self._weights(q)
+        hessian = np.empty((d, K, d, K))
+        for k in range(K):
+            for other in range(k + 1):
+                c = weight * share[:, k] * ((k == other) - share[:, other])
+                hessian[:, k, :, other] = hessian[:, other, :, k] = self.one.gram(c)
+        return hessian.reshape(d * K, d * K)
+
+    def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
+        """Return what `hessian` returns times v, without forming it."""
+        share, moved = softmax(self._predict(w, batch), axis=-1), self._predict(v, batch)
+        centered = moved - (share * moved).sum(axis=-1, keepdims=True)
+        return self._combine(self._weights(q)[:, None] * share * centered, batch)
+
+    def _weights(self, q: Vector) -> Vector:
+        rows = self.one.grouped_rows
+        return rows.shares * q.take(rows.codes)
+
+    def _predict(self, w: Vector, batch: RowBatch) -> Array:
+        """Return the scores of all classes, on the last axis."""
+        W = w.reshape(-1, self.n_classes)
+        return np.stack([self.one.predict(column, batch) for column in W.T.copy()], axis=-1)
+
+    def _losses(self, w: Vector, batch: RowBatch) -> Array:
+        scores = self._predict(w, batch)
+        own = np.take_along_axis(scores, self._classes(batch)[..., None], axis=-1)[..., 0]
+        return np.asarray(logsumexp(scores, axis=-1) - own)
+
+    def _combine(self, c: Array, batch: RowBatch) -> Vector:
+        columns = [self.one.combine(np.ascontiguousarray(c[..., k]), batch) for k in range(self.n_classes)]
+        return np.stack(columns, axis=-1).ravel()
+
+    def _slopes(self, w: Vector, batch: RowBatch) -> Array:
+        """Return the derivatives of the losses in the scores; for all rows times the rows' shares."""
+        slopes: Array = softmax(self._predict(w, batch), axis=-1)
+        slopes -= np.arange(self.n_classes) == self._classes(batch)[..., None]
+        return slopes if batch.rows is not None else slopes * self.one.grouped_rows.shares[:, None]
+
+    def _classes(self, batch: RowBatch) -> Any:
+        return self.y if batch.rows is None else self.y.take(batch.rows)
