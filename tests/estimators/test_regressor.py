@@ -65,9 +65,22 @@ def test_a_temperature_between_lies_between(data):
     assert worst[0] < worst[-1]
 
 
-def test_group_weights_differ_by_about_one_over_the_temperature(data):
-    weights = fitted(data, temperature=4.0).group_weights_
-    assert weights.std() * 3 == pytest.approx(1 / 4, rel=0.2)
+@pytest.mark.parametrize("temperature", [2.0, 4.0, 8.0])
+def test_group_weights_differ_by_about_one_over_the_temperature(temperature):
+    rng = np.random.default_rng(1)
+    X, groups = rng.standard_normal((6000, 2)), np.arange(6000) % 3
+    y = X.sum(axis=1) + (1 + groups) * rng.standard_normal(6000)
+    model = GroupDRORegressor(temperature=temperature).fit(X, y, groups=groups)
+    assert model.group_weights_.std() * 3 == pytest.approx(1 / temperature, rel=0.1)
+
+
+def test_differences_that_chance_explains_hardly_move_the_weights():
+    rng = np.random.default_rng(2)
+    X, groups = rng.standard_normal((900, 2)), np.arange(900) % 3
+    y = X.sum(axis=1) + rng.standard_t(1.5, 900)
+    model = GroupDRORegressor(temperature=1.0).fit(X, y, groups=groups)
+    assert model.group_losses_.std() > 0.1 * model.group_losses_.mean()
+    assert model.group_weights_.std() * 3 < 0.3
 
 
 def test_kl_group_dro_with_huber_loss_agrees_with_cvxpy(data):

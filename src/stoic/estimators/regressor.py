@@ -48,9 +48,9 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     l1_ratio : float, default 0.5
         The share of the L1 term in penalty="elasticnet".
     temperature : float, default 4.0
-        τ, in units of the standard deviation of the group losses under the average fit, at which group weights
-        differ by about 1/temperature; inf is the average over the groups, 0 the worst group (to within 1 % of the
-        loss).
+        τ, in units of the standard deviation of the group losses under the average fit: group weights then differ
+        by about 1/temperature, and less where chance explains the differences. inf is the average over the groups,
+        0 the worst group (to within 1 % of the loss).
     method : str or solver, default "auto"
         "auto": "newton" where data are small, else the default of `stoic.minimize`; or any method of it.
     fit_intercept : bool, default True
@@ -118,7 +118,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     >>> y = X @ [1.0, 2.0] + (1 + region) * rng.standard_t(1.5, 3000)
     >>> model = GroupDRORegressor().fit(X, y, groups=region)
     >>> model.coef_.round(1), model.group_weights_.round(2)
-    (array([1. , 1.9]), array([0.24, 0.33, 0.44]))
+    (array([1. , 1.9]), array([0.26, 0.33, 0.41]))
     """
 
     def __init__(

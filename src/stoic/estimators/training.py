@@ -12,7 +12,7 @@ from scipy import sparse
 
 from stoic.driver import minimize
 from stoic.estimators.locating import spread, weighted_quantile
-from stoic.inners.blocks import IntArray
+from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
 from stoic.losses import Loss
@@ -28,6 +28,7 @@ _MOST_ROUNDS, _SETTLED = 20, 1e-8  # of the search for a scale on small data
 _SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
 _ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 5e8, 300, 1000  # entries of X that are read by default: about a second
 _WORST = 0.01  # of the mean loss: how far a temperature of 0 is from the maximum
+_NOISE = 3.0  # errors of the group losses that count as no difference
 _EQUAL = 1e-3  # of the mean loss: a smaller spread between groups counts as this much
 _LEAST_SCALE = 1e-6  # of the targets' spread: where a model fits more than half of the rows exactly
 
@@ -185,8 +186,8 @@ class Trainer:
         The loss for residuals of that scale; where it does not depend on it, `has_scale` is False.
     regularizer : Regularizer
     temperature : float
-        In units of the standard deviation of the group losses under the average fit; 0: the worst group, inf: the
-        average.
+        In units of the standard deviation of the group losses under the average fit, and of three errors of these
+        losses where they differ by no more; 0: the worst group, inf: the average.
     method : str or Method
         "auto": Newton's method where the data are few, else the default of `minimize`.
     budget : int or None
@@ -258,7 +259,16 @@ class Trainer:
         mean = float(losses.mean()) or 1.0
         if self.temperature == 0.0:
             return LogSumExp(_WORST * mean / math.log(self.rows.n_groups))
-        return LogSumExp(self.temperature * max(float(losses.std()), _EQUAL * mean))
+        spread_of_groups = math.hypot(float(losses.std()), _NOISE * self._noise(inner.losses(w), losses))
+        return LogSumExp(self.temperature * max(spread_of_groups, _EQUAL * mean))
+
+    def _noise(self, losses: Vector, means: Vector) -> float:
+        """Return the typical error of the group losses, as means of so many rows."""
+        rows = self.rows
+        weight = np.ones(len(losses)) if rows.weight is None else rows.weight
+        squares = np.square(weight * (losses - means[rows.codes]))
+        sums, totals = (sums_by(rows.codes, terms, rows.n_groups) for terms in (squares, weight))
+        return float(np.sqrt(np.mean(sums / totals**2)))
 
 
 def _is_ended(result: Result) -> bool:
