@@ -26,9 +26,9 @@ from stoic.plans import Constants, Plan
 from stoic.probes import curvature
 from stoic.problem import Problem
 from stoic.protocols import Array, Vector
-from stoic.regularizers import penalty_weights
 from stoic.samples import Sample, draw_sample, length
 from stoic.schedules import theorem_3
+from stoic.terms import terms_of
 
 _BLOCKS, _SMALL, _MOST_HALVINGS = 32, 256, 60
 
@@ -179,8 +179,8 @@ def _whitening(problem: Problem, w: Vector, curved: Curvature) -> Callable[[Vect
 
 def _ridge(problem: Problem, w: Vector) -> Vector | None:
     """Return the weights of w²/2 in r, coordinate by coordinate; None where r has other terms."""
-    weights = penalty_weights(problem.regularizer, w.size)
-    return None if weights is None or weights[0].any() else weights[1]
+    terms = terms_of(problem.regularizer, w.size)
+    return None if terms is None or terms.l1.any() or terms.linear.any() else terms.l2
 
 
 def _jackknife(values: Iterable[Vector], delta: float) -> Estimate:

@@ -270,16 +270,6 @@ class Anchored:
         return self.regularizer.prox((v + pull * self.center) / (1.0 + pull), step / (1.0 + pull))
 
 
-def penalty_weights(regularizer: Regularizer, d: int) -> tuple[Vector, Vector] | None:
-    """Return the weights of |w_i| and of w_i²/2, coordinate by coordinate; None where r has other terms."""
-    count = regularizer.count if isinstance(regularizer, LeavingLast) else 0
-    bare = regularizer.regularizer if isinstance(regularizer, LeavingLast) else regularizer
-    if not isinstance(bare, _Penalty):
-        return None
-    l1, l2 = (np.where(np.arange(d) < d - count, weight, 0.0) for weight in bare.weights)
-    return l1, l2
-
-
 def prox_in_ball(regularizer: Regularizer, v: Vector, step: float, center: Vector, radius: float) -> Vector:
     r"""Minimize :math:`r(w) + \|w - v\|^2 / (2\,\mathrm{step})` over the ball ‖w − center‖ ≤ radius.
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import stoic
+from stoic.regularizers import Anchored
 
 N, D = 600, 8
 
@@ -68,6 +69,14 @@ def test_weights_of_rows_count():
 def test_heavy_tails_and_losses_without_curvature_are_no_obstacle(loss, regularizer):
     problem = stoic.Problem(inner_of(loss=loss, intercept=True), stoic.LogSumExp(1.0), regularizer)
     assert_optimal(problem, stoic.minimize(problem, "newton", budget=10**7))
+
+
+@pytest.mark.parametrize("regularizer", [stoic.L2(0.1), stoic.L1(0.1)], ids=repr)
+def test_a_regularizer_may_be_anchored_at_a_point(regularizer):
+    inner = inner_of(loss="huber", intercept=True)
+    problem = stoic.Problem(inner, stoic.LogSumExp(1.0), regularizer)
+    anchored = problem.with_regularizer(Anchored(problem.regularizer, np.ones(D + 1), 0.5))
+    assert_optimal(anchored, stoic.minimize(anchored, "newton", budget=10**6))
 
 
 @pytest.mark.parametrize("temperature", [1e-4, 1e4])

@@ -16,8 +16,8 @@ from stoic.losses import Squared
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.regularizers import penalty_weights
 from stoic.solvers.base import Info, Settings, method
+from stoic.terms import Terms, terms_of
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -97,7 +97,7 @@ class Newton(Settings):
                 "an inner part with hessian": hasattr(inner, "hessian"),
                 "a loss with second_derivative": hasattr(getattr(inner, "loss", Squared()), "second_derivative"),
                 "an outer function with hessian": hasattr(problem.outer, "hessian"),
-                "a regularizer of L1 and L2 terms": penalty_weights(problem.regularizer, 1) is not None,
+                "a regularizer of L1 and L2 terms": terms_of(problem.regularizer, problem.dimension) is not None,
             }.items()
             if not is_there
         ]
@@ -145,8 +145,8 @@ class Point:
         u = inner.value(w, self.data)[0]
         self.q, self.outer_hessian = problem.outer.gradient(u), cast("Any", problem.outer).hessian(u)
         self.value = problem.outer.value(u) + problem.regularizer.value(w)
-        self.l1, self.l2 = cast("tuple[Vector, Vector]", penalty_weights(problem.regularizer, w.size))
-        smooth = inner.vjp(w, self.data, self.q) + self.l2 * w
+        self.l1, self.l2, linear = cast("Terms", terms_of(problem.regularizer, w.size))
+        smooth = inner.vjp(w, self.data, self.q) + self.l2 * w + linear
         self.slope = np.where(  # the one-sided derivatives of F, zero where both sides rise
             w != 0.0, smooth + self.l1 * np.sign(w), np.sign(smooth) * np.maximum(np.abs(smooth) - self.l1, 0.0)
         )
