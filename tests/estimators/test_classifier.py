@@ -46,9 +46,9 @@ def test_colder_is_kinder_to_the_worst_group(data, n_classes):
 def test_penalties_are_those_of_minimize(data, penalty):
     X, y, groups = data
     model = GroupDROClassifier(penalty=penalty, alpha=0.05, standardize=False).fit(X, y, groups=groups)
-    problem = model._certifier[0].problem
+    problem = model._certifier.problem
     W = np.vstack([model.coef_.T, model.intercept_])
-    assert problem.objective(W.ravel()) == pytest.approx(problem.objective(model._certifier[0].w), rel=1e-9)
+    assert problem.objective(W.ravel()) == pytest.approx(problem.objective(model._certifier.w), rel=1e-9)
     if penalty == "l1":
         assert np.count_nonzero(model.coef_) < model.coef_.size
 

@@ -86,7 +86,7 @@ def test_differences_that_chance_explains_hardly_move_the_weights():
 def test_kl_group_dro_with_huber_loss_agrees_with_cvxpy(data):
     X, y, groups = data
     model = fitted(data, standardize=False, fit_intercept=False, alpha=0.01)
-    problem = model._certifier[0].problem
+    problem = model._certifier.problem
     unit, h, tau = np.abs(y), problem.inner.loss.threshold, problem.outer.temperature
     unit = 1.4826 * np.sort(unit)[(N - 1) // 2]  # without an intercept: about zero
     w = cp.Variable(D)
@@ -99,8 +99,8 @@ def test_kl_group_dro_with_huber_loss_agrees_with_cvxpy(data):
 def test_the_huber_scale_is_that_of_the_residuals_of_the_average_fit(data):
     X, y, _ = data
     model = fitted(data, temperature=np.inf)
-    threshold = model._certifier[0].problem.inner.loss.threshold
-    residuals, unit = y - model.predict(X), model._certifier[1] ** 0.5
+    threshold = model._certifier.problem.inner.loss.threshold
+    residuals, unit = y - model.predict(X), model._memory.frame.target.unit
     deviation = 1.4826 * np.median(np.abs(residuals - np.median(residuals)))
     assert threshold * unit == pytest.approx(1.345 * deviation, rel=0.02)
 
@@ -222,7 +222,7 @@ def test_a_clone_is_not_fitted_and_a_pickle_predicts_the_same(data):
     assert not hasattr(clone(model), "coef_")
     again = pickle.loads(pickle.dumps(model))  # noqa: S301
     np.testing.assert_array_equal(again.predict(data[0]), model.predict(data[0]))
-    with pytest.raises(AttributeError, match="certificate_ needs the training data"):
+    with pytest.raises(AttributeError, match="certificate_ needs the rows of the fit"):
         _ = again.certificate_
     assert len(pickle.dumps(model)) < 20_000
 

@@ -54,7 +54,7 @@ def module_folder(tmp_path, monkeypatch):
 
 
 def test_the_pages_with_samples_are_found():
-    assert PAGES == ["add_a_part.md", "add_a_solver.md", "certificate.md", "choosing.md"]
+    assert PAGES == ["add_a_part.md", "add_a_solver.md", "certificate.md", "choosing.md", "estimators.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)

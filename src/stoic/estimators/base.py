@@ -2,8 +2,8 @@
 
 import math
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -16,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.certificate import Certificate
 from stoic.errors import check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.estimators.frames import Frame, Target
 from stoic.estimators.scaling import Scaling
 from stoic.estimators.stopping import EarlyStopping, split_by_group
+from stoic.estimators.streaming import Memory, group_sizes, learn, mean_curvature
 from stoic.estimators.training import Rows, Trained, Trainer, Watch
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
@@ -25,7 +27,7 @@ from stoic.inners.validation import check_weight
 from stoic.losses import Loss
 from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, Zero
-from stoic.result import Status
+from stoic.result import Record, Result, Status
 from stoic.solvers import METHODS
 
 FLOATS = (np.float64, np.float32)
@@ -37,22 +39,14 @@ class MissingGroupsWarning(UserWarning):
     """No groups were given, so that the plain average over all rows is fitted."""
 
 
-@dataclass(frozen=True)
-class Target:
-    """Targets y as (y − location) / unit, and the power of the unit that a loss has."""
+class Batch(NamedTuple):
+    """Checked rows as they were given, with the numbers of their groups."""
 
-    location: float = 0.0
-    unit: float = 1.0
-    power: int = 0
-
-    def apply(self, y: Vector) -> Vector:
-        """Return the targets on their scale."""
-        return (y - self.location) / self.unit
-
-    @property
-    def loss_unit(self) -> float:
-        """The unit of the loss."""
-        return float(self.unit**self.power)
+    X: Any
+    y: Any
+    labels: NDArray[Any]
+    codes: IntArray
+    weight: Vector | None
 
 
 class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -60,6 +54,14 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
+
+    coef_: Any
+    intercept_: Any
+    n_iter_: int
+    n_samples_drawn_: int
+    history_: list[Record]
+    _memory: Memory
+    _certifier: Trained | None
 
     # --- what a kind of model says ---
 
@@ -88,7 +90,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.max_epochs is not None:
             check_positive("max_epochs", self.max_epochs)
 
-    def _checked_rows(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> tuple[Any, ...]:
+    def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> Batch:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **how)
         if groups is None:
             warnings.warn(  # from this line, whoever calls: a process is told once
@@ -99,28 +101,46 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
         labels, codes = encode_groups(groups, X.shape[0])
         weight = None if sample_weight is None else check_weight(sample_weight, codes, labels)
-        return X, y, labels, codes, weight
+        return Batch(X, y, labels, codes, weight)
 
     # --- training ---
 
-    def _train(
-        self, X: Any, y: Vector, labels: NDArray[Any], codes: IntArray, weight: Vector | None, target: Target
-    ) -> None:
+    def _train(self, batch: Batch, target: Target) -> None:
         """Fit checked rows, and keep what was found."""
         rng = _generator(self.random_state)
-        scaling = self._scaling(X, weight)
-        n_classes = len(getattr(self, "classes_", ()))
-        rows = Rows(scaling.apply(X), target.apply(y), codes, labels, weight, bool(self.fit_intercept), n_classes)
+        frame = Frame(self._scaling(batch.X, batch.weight), target, bool(self.fit_intercept))
+        rows = self._rows(batch, frame)
         stopping = None
         if self.early_stopping:
             rows, held_out = split_by_group(rows, self.validation_fraction, rng)
             stopping = EarlyStopping(held_out, self._loss_at(1.0), self.n_iter_no_change, self.tol)
-        trained = self._trainer(rows, rng, stopping).train(self._start(rows, scaling, target))
+        trained = self._trainer(rows, rng, stopping).train(self._start(rows, frame))
         if stopping is not None and stopping.best is not None:
             trained = replace(trained, w=stopping.best)
-        self._keep(trained, scaling, target, X.dtype, labels)
+        self._keep_training(trained, rows, frame, batch.X.dtype)
         self.converged_ = trained.has_converged or (stopping is not None and stopping.has_stopped)
-        self._tell(trained)
+        self._tell(trained.last)
+
+    def _learn(self, batch: Batch) -> None:
+        """Go on with checked rows from what is known."""
+        memory = self._memory
+        rows = self._rows(batch, memory.frame)
+        n_outputs = rows.n_outputs
+        coef, intercept = np.reshape(self.coef_, (n_outputs, -1)), np.reshape(self.intercept_, -1)
+        trainer = self._trainer(rows, _generator(self.random_state), None)
+        self._memory, result = learn(memory, trainer, memory.frame.variable(coef, intercept))
+        self._keep_model(result.w, batch.X.dtype)
+        self.n_iter_ += result.n_steps
+        self.n_samples_drawn_ += result.samples
+        self.history_ = [*self.history_, *result.history]
+        self.converged_ = result.status.is_success
+        self._certifier = None
+        self._tell(result)
+
+    def _rows(self, batch: Batch, frame: Frame) -> Rows:
+        X, y = frame.scaling.apply(batch.X), frame.target.apply(batch.y)
+        n_classes = len(getattr(self, "classes_", ()))
+        return Rows(X, y, batch.codes, batch.labels, batch.weight, frame.intercept, n_classes)
 
     def _scaling(self, X: Any, weight: Vector | None) -> Scaling:
         wanted = self.standardize
@@ -154,52 +174,62 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return L2(ridge)
         return L1(lasso) if self.penalty == "l1" else ElasticNet(lasso, self.l1_ratio)
 
-    def _start(self, rows: Rows, scaling: Scaling, target: Target) -> Vector:
-        d, K = rows.X.shape[1], rows.n_outputs
-        W0 = np.zeros((d + rows.intercept, K))
-        if self.warm_start and hasattr(self, "coef_") and np.size(self.coef_) == d * K:
-            plain, shift = np.reshape(self.coef_, (K, d)).T, np.reshape(self.intercept_, -1)
-            W, b = scaling.forward(plain / target.unit, (shift - target.location) / target.unit)
-            W0[:d] = W
-            if rows.intercept:
-                W0[d] = b
-        return W0.ravel()
+    def _start(self, rows: Rows, frame: Frame) -> Vector:
+        d, n_outputs = rows.X.shape[1], rows.n_outputs
+        if self.warm_start and hasattr(self, "coef_") and np.size(self.coef_) == d * n_outputs:
+            return frame.variable(np.reshape(self.coef_, (n_outputs, d)), np.reshape(self.intercept_, -1))
+        return np.zeros((d + rows.intercept) * n_outputs)
 
     # --- what is kept ---
 
-    def _keep(self, trained: Trained, scaling: Scaling, target: Target, dtype: Any, labels: NDArray[Any]) -> None:
-        d, last = len(scaling.scale), trained.last
-        inner, outer = trained.problem.inner, trained.problem.outer
+    def _keep_training(self, trained: Trained, rows: Rows, frame: Frame, dtype: Any) -> None:
+        problem, last = trained.problem, trained.last
+        inner = rows.inner(trained.loss)
         losses = inner.value(trained.w, inner.everything())[0]
-        W = trained.w.reshape(d + bool(self.fit_intercept), -1) * target.unit
-        coef, intercept = scaling.back(W[:d], W[d:].sum(axis=0) + target.location)
-        self.coef_, self.intercept_ = self._shaped(coef.T.astype(dtype), intercept.astype(dtype))
-        self.groups_, self.group_weights_ = labels, outer.gradient(losses)
-        self.group_losses_ = losses * target.loss_unit
+        self._memory = Memory(
+            frame,
+            trained.loss,
+            self._regularizer(rows),
+            rows.labels,
+            losses,
+            group_sizes(rows),
+            mean_curvature(rows, trained.loss, trained.w),
+            getattr(problem.outer, "temperature", None),
+        )
+        self._keep_model(trained.w, dtype)
         self.n_iter_ = sum(result.n_steps for result in trained.results)
         self.n_samples_drawn_ = sum(result.samples for result in trained.results)
         self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
         self.history_ = trained.history
-        self._certifier = trained, target.loss_unit
+        self._certifier = trained
+
+    def _keep_model(self, w: Vector, dtype: Any) -> None:
+        memory = self._memory
+        coef, intercept = memory.frame.model(w)
+        self.coef_, self.intercept_ = self._shaped(coef.astype(dtype), intercept.astype(dtype))
+        self.groups_, self.group_weights_ = memory.labels, memory.weights
+        self.group_losses_ = memory.losses * memory.frame.target.loss_unit
 
     def _shaped(self, coef: NDArray[Any], intercept: NDArray[Any]) -> tuple[Any, Any]:
         """Return coef_ and intercept_ in the shapes of their kind of model; given (outputs, d) and (outputs,)."""
         return coef, intercept
 
-    def _tell(self, trained: Trained) -> None:
-        status = trained.last.status
-        if status is Status.INTERRUPTED:
+    def _tell(self, result: Result) -> None:
+        if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # what was reached is kept, and the program may end
-        if not self.converged_ and status is not Status.STOPPED:
-            warnings.warn(f"the fit did not converge: {trained.last.message}", ConvergenceWarning, stacklevel=4)
+        if not self.converged_ and result.status is not Status.STOPPED:
+            warnings.warn(f"the fit did not converge: {result.message}", ConvergenceWarning, stacklevel=4)
 
     @property
     def certificate_(self) -> Certificate:
         """What is known about F(w) − F* on the training rows, in the units of the loss; made when asked for."""
         check_is_fitted(self)
-        if "_certifier" not in self.__dict__:
-            raise AttributeError("certificate_ needs the training data, which a saved or copied model has not.")
-        trained, unit = self._certifier
+        trained = self.__dict__.get("_certifier")
+        if trained is None:
+            raise AttributeError(
+                "certificate_ needs the rows of the fit; a model that was saved or fitted in parts has none."
+            )
+        unit = self._memory.frame.target.loss_unit
         found: Certificate = trained.last.certificate
         promise = None if found.promise is None else found.promise._replace(gap=found.promise.gap * unit)
         return replace(found, bound=found.bound * unit, promise=promise)

@@ -9,8 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stoic.errors import InvalidProblem, check_one_of
-from stoic.estimators.base import FLOATS, GroupDROModel, Target
+from stoic.errors import InvalidParameter, InvalidProblem, check_one_of
+from stoic.estimators.base import FLOATS, Batch, GroupDROModel
+from stoic.estimators.frames import Target
 from stoic.losses import Logistic, Loss
 from stoic.solvers import Method
 
@@ -98,15 +99,59 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model; see `GroupDRORegressor.fit`. y has the classes, of any kind."""
+        batch = self._batch(X, y, groups, sample_weight, reset=True)
+        self.classes_ = np.unique(batch.y)
+        self._train(self._encoded(batch), Target())
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Go on with more rows, without those before; see `GroupDRORegressor.partial_fit`.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As for `fit`.
+        classes : array, optional
+            All classes; required at the first call, whose rows may have only some of them.
+
+        Returns
+        -------
+        self
+        """
+        is_first = not hasattr(self, "coef_")
+        batch = self._batch(X, y, groups, sample_weight, reset=is_first)
+        if is_first:
+            if classes is None:
+                raise InvalidParameter(
+                    "classes=None at the first call of partial_fit; give all classes there are."
+                )
+            self.classes_ = np.unique(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise InvalidParameter(f"classes={classes!r} differ from those of the first call, {self.classes_!r}.")
+        batch = self._encoded(batch)
+        if is_first:
+            self._train(batch, Target())
+        else:
+            self._learn(batch)
+        return self
+
+    def _batch(self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool) -> Batch:
         self._check_settings()
-        X, y, labels, codes, weight = self._checked_rows(X, y, groups, sample_weight)
-        check_classification_targets(y)
-        self.classes_, numbers = np.unique(y, return_inverse=True)
+        batch = self._checked(X, y, groups, sample_weight, reset=reset)
+        check_classification_targets(batch.y)
+        return batch
+
+    def _encoded(self, batch: Batch) -> Batch:
+        """Return the batch with numbers for classes: −1 and +1 for two, else 0, 1, …."""
         if len(self.classes_) < 2:
             raise InvalidProblem(f"y has one class, {self.classes_[0]!r}; a classifier needs two at least.")
-        y = 2.0 * numbers - 1.0 if len(self.classes_) == 2 else numbers.astype(float)
-        self._train(X, y, labels, codes, weight, Target())
-        return self
+        unknown = np.setdiff1d(batch.y, self.classes_)
+        if len(unknown):
+            raise InvalidProblem(f"y has the class {unknown[0]!r}, which is not among {self.classes_.tolist()}.")
+        numbers = np.searchsorted(self.classes_, batch.y).astype(float)
+        return batch._replace(y=2.0 * numbers - 1.0 if len(self.classes_) == 2 else numbers)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the scores: of the second class, of shape (n,), or of all classes, of shape (n, n_classes)."""

@@ -8,11 +8,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.errors import check_one_of, check_positive, check_probability
-from stoic.estimators.base import FLOATS, GroupDROModel, Target
+from stoic.estimators.base import FLOATS, Batch, GroupDROModel
+from stoic.estimators.frames import Target
 from stoic.estimators.locating import group_medians, spread, weighted_quantile
-from stoic.inners.blocks import IntArray
 from stoic.losses import Absolute, Huber, Loss, Quantile, Squared
-from stoic.protocols import Vector
 from stoic.solvers import Method
 
 LOSSES = ("squared", "huber", "absolute", "quantile")
@@ -189,11 +188,35 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         KeyboardInterrupt
             By Ctrl-C; the fit so far is kept.
         """
-        self._check_settings()
-        X, y, labels, codes, weight = self._checked_rows(X, y, groups, sample_weight, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
-        self._train(X, y, labels, codes, weight, self._target(y, labels, codes, weight))
+        batch = self._batch(X, y, groups, sample_weight, reset=True)
+        self._train(batch, self._target(batch))
         return self
+
+    def partial_fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with more rows, without those before; the first call, or one after `fit`, may come at any time.
+
+        The scales of columns, targets and residuals, the penalty and τ stay those of the first call. Groups that
+        are new join with their first rows; those that are absent keep the loss that they had. See
+        ``docs/estimators.md``.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight
+            As for `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "coef_"):
+            return self.fit(X, y, groups, sample_weight)
+        self._learn(self._batch(X, y, groups, sample_weight, reset=False))
+        return self
+
+    def _batch(self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool) -> Batch:
+        self._check_settings()
+        batch = self._checked(X, y, groups, sample_weight, y_numeric=True, reset=reset)
+        return batch._replace(y=np.asarray(batch.y, dtype=np.float64))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted targets, of shape (n,)."""
@@ -220,11 +243,12 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
             return Absolute(_SMOOTHING * scale)
         return Quantile(self.quantile, _SMOOTHING * scale)
 
-    def _target(self, y: Vector, labels: NDArray[Any], codes: IntArray, weight: Vector | None) -> Target:
+    def _target(self, batch: Batch) -> Target:
         """Return targets about their median, in units of their spread within groups."""
+        y, weight, p = batch.y, batch.weight, len(batch.labels)
         location = weighted_quantile(y, weight, 0.5) if self.fit_intercept else 0.0
-        centers = group_medians(y, codes, len(labels), weight) if self.fit_intercept else np.zeros(len(labels))
-        unit = spread(y - centers[codes], weight) or spread(y - location, weight) or 1.0
+        centers = group_medians(y, batch.codes, p, weight) if self.fit_intercept else np.zeros(p)
+        unit = spread(y - centers[batch.codes], weight) or spread(y - location, weight) or 1.0
         return Target(location, unit, 2 if self.loss in {"squared", "huber"} else 1)
 
     def _shaped(self, coef: NDArray[Any], intercept: NDArray[Any]) -> tuple[Any, Any]:

@@ -138,9 +138,10 @@ class Watch:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model on scaled rows: its weights, the loss and the outer function it was fitted for, and the solves."""
+    """A model on scaled rows: its weights, the loss and the problem that they minimize, and the solves."""
 
     w: Vector
+    loss: Loss
     problem: Problem
     results: tuple[Result, ...]
     is_exact: bool
@@ -210,18 +211,20 @@ class Trainer:
         results: list[Result] = []
         w, scale = w0, 1.0
         while True:
-            result = self._solve(self._problem(self.loss_at(scale), Linear()), w, is_last=False)
+            average = Problem(self.rows.inner(self.loss_at(scale)), Linear(), self.regularizer)
+            result = self.solve(average, w, share=_FIRST_SHARE, is_last=False)
             results.append(result)
             w, before = result.w, scale
             scale = self._scale(w) if self.has_scale else scale
             is_settled = abs(scale - before) <= _SETTLED * before or len(results) == _MOST_ROUNDS
             if not self.is_exact or is_settled or _is_ended(result):
                 break
-        problem = self._problem(self.loss_at(scale), self._outer(w, self.loss_at(scale)))
+        loss = self.loss_at(scale)
+        problem = Problem(self.rows.inner(loss), self._outer(w, loss), self.regularizer)
         if not _is_ended(result):
-            result = self._solve(problem, w, is_last=True)
+            result = self.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
             results.append(result)
-        return Trained(result.w, problem, tuple(results), self.is_exact)
+        return Trained(result.w, loss, problem, tuple(results), self.is_exact)
 
     @property
     def is_exact(self) -> bool:
@@ -229,10 +232,8 @@ class Trainer:
         by_name = self.method == "newton" or isinstance(self.method, Newton)
         return by_name or (self.method == "auto" and self.rows.are_few)
 
-    def _problem(self, loss: Loss, outer: Outer) -> Problem:
-        return Problem(self.rows.inner(loss), outer, self.regularizer)
-
-    def _solve(self, problem: Problem, w0: Vector, *, is_last: bool) -> Result:
+    def solve(self, problem: Problem, w0: Vector, *, share: float, is_last: bool) -> Result:
+        """Minimize with a share of the budget; all of it for Newton's method, which stops by itself."""
         n = self.rows.X.shape[0]
         options = self.watch.options(is_last=is_last)
         if self.is_exact:
@@ -240,7 +241,7 @@ class Trainer:
             method: str | Method = "newton" if self.method == "auto" else self.method
             return minimize(problem, method, budget, w0=w0, evaluate_every=n, **options)
         whole = self.rows.default_budget() if self.budget is None else self.budget
-        budget = max(1, int(whole * (1.0 - _FIRST_SHARE if is_last else _FIRST_SHARE)))
+        budget = max(1, int(whole * share))
         return minimize(problem, self.method, budget, w0=w0, seed=self.rng, tol=self.watch.tol, **options)
 
     def _scale(self, w: Vector) -> float:
@@ -252,23 +253,28 @@ class Trainer:
 
     def _outer(self, w: Vector, loss: Loss) -> Outer:
         """Return the outer function, with its temperature in the units of the loss."""
-        if self.rows.n_groups == 1 or math.isinf(self.temperature):
-            return Linear()
         inner = self.rows.inner(loss)
-        losses = inner.value(w, inner.everything())[0]
-        mean = float(losses.mean()) or 1.0
-        if self.temperature == 0.0:
-            return LogSumExp(_WORST * mean / math.log(self.rows.n_groups))
-        spread_of_groups = math.hypot(float(losses.std()), _NOISE * self._noise(inner.losses(w), losses))
-        return LogSumExp(self.temperature * max(spread_of_groups, _EQUAL * mean))
+        means = inner.value(w, inner.everything())[0]
+        tau = temperature_of(self.temperature, means, group_noise(self.rows, inner.losses(w), means))
+        return Linear() if tau is None else LogSumExp(tau)
 
-    def _noise(self, losses: Vector, means: Vector) -> float:
-        """Return the typical error of the group losses, as means of so many rows."""
-        rows = self.rows
-        weight = np.ones(len(losses)) if rows.weight is None else rows.weight
-        squares = np.square(weight * (losses - means[rows.codes]))
-        sums, totals = (sums_by(rows.codes, terms, rows.n_groups) for terms in (squares, weight))
-        return float(np.sqrt(np.mean(sums / totals**2)))
+
+def temperature_of(temperature: float, losses: Vector, noise: float) -> float | None:
+    """Return τ in the units of the loss, from the losses of the groups and their errors; None: the average."""
+    if len(losses) == 1 or math.isinf(temperature):
+        return None
+    mean = float(losses.mean()) or 1.0
+    if temperature == 0.0:
+        return _WORST * mean / math.log(len(losses))
+    return temperature * max(math.hypot(float(losses.std()), _NOISE * noise), _EQUAL * mean)
+
+
+def group_noise(rows: Rows, losses: Vector, means: Vector) -> float:
+    """Return the typical error of the mean losses of the groups, from the losses of the rows."""
+    weight = np.ones(len(losses)) if rows.weight is None else rows.weight
+    squares = np.square(weight * (losses - means[rows.codes]))
+    sums, totals = (sums_by(rows.codes, terms, rows.n_groups) for terms in (squares, weight))
+    return float(np.sqrt(np.mean(sums / totals**2)))
 
 
 def _is_ended(result: Result) -> bool:

@@ -1,0 +1,52 @@
+"""The coordinates in which a model is trained: columns and targets on one scale, and the way back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stoic.estimators.scaling import Scaling
+from stoic.protocols import Array, Vector
+
+
+@dataclass(frozen=True)
+class Target:
+    """Targets y as (y − location) / unit, and the power of the unit that a loss has."""
+
+    location: float = 0.0
+    unit: float = 1.0
+    power: int = 0
+
+    def apply(self, y: Vector) -> Vector:
+        """Return the targets on their scale."""
+        return (y - self.location) / self.unit
+
+    @property
+    def loss_unit(self) -> float:
+        """The unit of the loss."""
+        return float(self.unit**self.power)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The scales of columns and targets, and whether there is an intercept.
+
+    A model with K outputs has coefficients of shape (K, d) and K intercepts. Its variable w is a matrix with a row
+    for each column and, where there is an intercept, one more; row by row.
+    """
+
+    scaling: Scaling
+    target: Target
+    intercept: bool
+
+    def model(self, w: Vector) -> tuple[Array, Vector]:
+        """Return coefficients and intercepts for columns and targets as they are."""
+        d = len(self.scaling.scale)
+        W = w.reshape(d + self.intercept, -1) * self.target.unit
+        coef, intercept = self.scaling.back(W[:d], W[d:].sum(axis=0) + self.target.location)
+        return coef.T, intercept
+
+    def variable(self, coef: Array, intercept: Vector) -> Vector:
+        """Return the variable of a model for columns and targets as they are."""
+        unit, location = self.target.unit, self.target.location
+        W, b = self.scaling.forward(np.asarray(coef, dtype=float).T / unit, (intercept - location) / unit)
+        return np.vstack([W, b[None]] if self.intercept else [W]).ravel()

@@ -1,0 +1,118 @@
+r"""How a model goes on learning from batches of rows, without those before.
+
+Each batch moves the weights to the minimum of its own loss with a pull to where they were,
+
+.. math:: \sum_i q_i g_i^{\mathrm{batch}}(w) + r(w) + \tfrac\rho2 \|w - w_{\mathrm{before}}\|^2, \qquad
+    \rho = h \, \frac{\text{rows before}}{\text{rows of the batch}},
+
+where h is the mean curvature of a coordinate over the rows before. For a plain mean that is the running mean of
+all rows. The weights q of the groups come from running means of their losses.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stoic.estimators.frames import Frame
+from stoic.estimators.training import Rows, Trainer, group_noise, temperature_of
+from stoic.inners.blocks import sums_by
+from stoic.losses import Loss
+from stoic.outers import Linear, LogSumExp
+from stoic.problem import Problem
+from stoic.protocols import Regularizer, Vector
+from stoic.regularizers import Anchored
+from stoic.result import Result
+
+_SOME_ROWS, _PROBES = 1000, 8
+_LEAST_SHARE = 0.05  # of a batch in the running loss of a group: losses of early weights are to be forgotten
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is known after some batches.
+
+    Scales, loss and penalty; the labels of the groups, their losses and how many rows they had; the mean curvature
+    of a coordinate; and τ, once there are two groups.
+    """
+
+    frame: Frame
+    loss: Loss
+    regularizer: Regularizer
+    labels: NDArray[Any]
+    losses: Vector
+    counts: Vector
+    curvature: float
+    temperature: float | None = None
+
+    @property
+    def weights(self) -> Vector:
+        """The weights of the groups."""
+        outer = Linear() if self.temperature is None else LogSumExp(self.temperature)
+        return outer.gradient(self.losses)
+
+    def joined(self, labels: NDArray[Any]) -> "Memory":
+        """Return the memory with room for groups that are new; all labels sorted."""
+        known = {label: place for place, label in enumerate(self.labels.tolist())}
+        new = [label for label in labels.tolist() if label not in known]
+        if not new:
+            return self
+        every = np.array([*self.labels.tolist(), *new], dtype=np.result_type(self.labels, labels))
+        order = np.argsort(every, kind="stable")
+        zeros = np.zeros(len(new))
+        return replace(
+            self,
+            labels=every[order],
+            losses=np.append(self.losses, zeros)[order],
+            counts=np.append(self.counts, zeros)[order],
+        )
+
+    def with_batch(self, rows: Rows, w: Vector, temperature: float) -> "Memory":
+        """Return the memory with the losses of a batch at w in it."""
+        memory = self.joined(rows.labels)
+        inner = rows.inner(self.loss)
+        here, means, sizes = memory.places(rows), inner.value(w, inner.everything())[0], group_sizes(rows)
+        losses, counts = memory.losses.copy(), memory.counts.copy()
+        share = np.maximum(sizes / (counts[here] + sizes), _LEAST_SHARE)
+        losses[here] += share * (means - losses[here])
+        counts[here] += sizes
+        tau = memory.temperature
+        if tau is None:
+            tau = temperature_of(temperature, losses, group_noise(rows, inner.losses(w), means))
+        return replace(memory, losses=losses, counts=counts, temperature=tau)
+
+    def places(self, rows: Rows) -> NDArray[np.intp]:
+        """Return the numbers that the groups of a batch have among all."""
+        return np.searchsorted(self.labels, rows.labels)
+
+
+def group_sizes(rows: Rows) -> Vector:
+    """Return how many rows each group has, or what they weigh."""
+    weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+    return sums_by(rows.codes, weight, rows.n_groups)
+
+
+def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Result]:
+    """Return the memory and the solve after one more batch, the rows of the trainer, from the weights w."""
+    rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
+    memory = memory.with_batch(rows, w, trainer.temperature)
+    inner, q, size = rows.inner(memory.loss), memory.weights[memory.places(rows)], float(group_sizes(rows).sum())
+    problem = Problem(inner, Linear(q), memory.regularizer)
+    anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))
+    result = trainer.solve(anchored, w, share=1.0, is_last=True)
+    fresh = mean_curvature(rows, memory.loss, result.w)
+    return replace(memory, curvature=(h * before + fresh * size) / (before + size)), result
+
+
+def mean_curvature(rows: Rows, loss: Loss, w: Vector) -> float:
+    """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d, by random signs."""
+    rng = np.random.default_rng(0)
+    counted = np.arange(len(rows.y)) if rows.weight is None else np.flatnonzero(rows.weight)
+    some = rng.choice(counted, min(len(counted), _SOME_ROWS), replace=False)
+    zeros = np.zeros(len(some), dtype=np.intp)
+    weight = None if rows.weight is None else rows.weight[some]
+    inner = replace(rows, X=rows.X[some], y=rows.y[some], codes=zeros, labels=zeros[:1], weight=weight).inner(loss)
+    signs, one = rng.choice([-1.0, 1.0], size=(_PROBES, w.size)), np.ones(1)
+    products = [v @ inner.hessian_product(w, inner.everything(), one, v) for v in signs]
+    return max(float(np.mean(products)) / w.size, 1e-300)
