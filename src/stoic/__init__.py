@@ -17,6 +17,7 @@ _HOMES = {
     "stoic.estimators.base": ("MissingGroupsWarning",),
     "stoic.estimators.classifier": ("GroupDROClassifier",),
     "stoic.estimators.regressor": ("GroupDRORegressor",),
+    "stoic.estimators.scoring": ("GroupScorer", "robust_score", "worst_group_score"),
     "stoic.inners.functions": ("FunctionInner",),
     "stoic.inners.group_loss": ("GroupLoss",),
     "stoic.inners.group_softmax": ("GroupSoftmax",),

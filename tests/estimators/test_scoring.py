@@ -1,0 +1,83 @@
+"""Scores for groups and for wild labels."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import stoic
+from stoic import GroupDROClassifier, GroupDRORegressor, GroupScorer, robust_score, worst_group_score
+
+RNG = np.random.default_rng(0)
+X, GROUPS = RNG.standard_normal((300, 2)), np.arange(300) % 3
+Y = X @ [1.0, 2.0] + (1 + GROUPS) * RNG.standard_normal(300)
+
+
+@pytest.mark.parametrize(
+    ("error", "worst"), [("absolute", -1.5), ("squared", -2.5), (lambda y, p: np.full(len(y), 7.0), -7.0)]
+)
+def test_the_score_is_minus_the_largest_mean_error_of_a_group(error, worst):
+    y, prediction = np.zeros(4), np.array([1.0, 1.0, 1.0, 2.0])
+    assert worst_group_score(y, prediction, groups=["a", "a", "b", "b"], error=error) == worst
+
+
+def test_labels_of_any_kind_may_be_compared():
+    y, prediction = np.array(["x", "y", "x"]), np.array(["x", "x", "x"])
+    assert worst_group_score(y, prediction, groups=[0, 1, 1], error="zero-one") == -0.5
+
+
+def test_weights_of_rows_count():
+    y, prediction = np.zeros(3), np.array([1.0, 3.0, 0.0])
+    assert worst_group_score(y, prediction, groups=[0, 0, 1], sample_weight=[3.0, 1.0, 1.0]) == -1.5
+
+
+def test_wild_labels_do_not_decide():
+    y = np.zeros(300)
+    y[::100] = 1e9
+    assert robust_score(y, np.ones(300)) == -1.0
+    assert worst_group_score(y, np.ones(300), groups=GROUPS, delta=0.05) == -1.0
+    assert worst_group_score(y, np.ones(300), groups=GROUPS) < -1e6
+
+
+def test_medians_of_means_of_light_tails_are_near_the_mean():
+    errors = np.random.default_rng(1).exponential(size=20_000)
+    assert robust_score(errors, np.zeros(20_000)) == pytest.approx(-1.0, abs=0.05)
+
+
+def test_the_scorer_gets_its_groups_by_routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(GroupDRORegressor(), {"temperature": [0.5, np.inf]}, scoring=GroupScorer(), cv=3)
+        search.fit(X, Y, groups=GROUPS)
+        params = {"groups": GROUPS}
+        scores = cross_val_score(GroupDRORegressor(), X, Y, params=params, scoring=GroupScorer(delta=0.1))
+    model = GroupDRORegressor().fit(X, Y, groups=GROUPS)
+    own = worst_group_score(Y, model.predict(X), groups=GROUPS)
+    assert GroupScorer()(model, X, Y, groups=GROUPS) == own
+    assert search.best_score_ < 0.0
+    assert (scores < 0.0).all()
+
+
+def test_a_classifier_is_scored_by_its_errors():
+    labels = Y > 0
+    model = GroupDROClassifier().fit(X, labels, groups=GROUPS)
+    accuracy = min((model.predict(X) == labels)[g == GROUPS].mean() for g in range(3))
+    assert GroupScorer("zero-one")(model, X, labels, groups=GROUPS) == pytest.approx(accuracy - 1.0)
+
+
+def test_a_scorer_without_groups_says_what_to_do():
+    model = GroupDRORegressor().fit(X, Y, groups=GROUPS)
+    with pytest.raises(stoic.InvalidProblem, match="enable metadata routing"):
+        GroupScorer()(model, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"error": "cubic"}, "error='cubic' is not one of 'absolute'"),
+        ({"error": lambda y, p: 0.0}, "gives shape"),
+        ({"delta": 2.0}, "delta=2.0 is not strictly between"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(settings, message):
+    with pytest.raises(stoic.InvalidParameter, match=message):
+        worst_group_score(Y, Y, groups=GROUPS, **settings)
