@@ -275,6 +275,13 @@ def test_the_history_counts_on_from_phase_to_phase(data):
     assert history["phase"].unique().tolist() == [0, 1]
 
 
+def test_the_history_follows_the_objective_in_the_units_of_the_loss(data):
+    model = fitted(data, loss="squared", penalty="none", temperature=np.inf)
+    assert model.history_[-1]["objective"] == pytest.approx(model.group_losses_.mean(), rel=1e-9)
+    curve = [record["objective"] for record in fitted(data).history_ if record["phase"] == 0]
+    assert curve == sorted(curve, reverse=True)
+
+
 def test_early_stopping_keeps_the_best_weights(data):
     X, y, groups = data
     rng = np.random.default_rng(4)

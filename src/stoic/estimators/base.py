@@ -132,7 +132,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._keep_model(result.w, batch.X.dtype)
         self.n_iter_ += result.n_steps
         self.n_samples_drawn_ += result.samples
-        self.history_ = [*self.history_, *result.history]
+        self.history_ += in_units(result.history, memory.frame.target.loss_unit)
         self.converged_ = result.status.is_success
         self._certifier = None
         self._tell(result)
@@ -200,7 +200,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.n_iter_ = sum(result.n_steps for result in trained.results)
         self.n_samples_drawn_ = sum(result.samples for result in trained.results)
         self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
-        self.history_ = trained.history
+        self.history_ = in_units(trained.history, frame.target.loss_unit)
         self._certifier = trained
 
     def _keep_model(self, w: Vector, dtype: Any) -> None:
@@ -243,6 +243,12 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def in_units(history: list[Record], unit: float) -> list[Record]:
+    """Return records with losses in the units of the targets."""
+    losses = ("objective", "validation_loss")
+    return [{**record, **{name: record[name] * unit for name in losses if name in record}} for record in history]
 
 
 def _generator(random_state: Any) -> Generator:

@@ -1,7 +1,5 @@
 """Stop early, at the best loss on rows held out: a robust one, so that wild labels among them do not decide."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.random import Generator
 
@@ -20,12 +18,7 @@ def split_by_group(rows: Rows, share: float, rng: Generator) -> tuple[Rows, Rows
     for code in range(rows.n_groups):
         members = rng.permutation(np.flatnonzero(rows.codes == code))
         held[members[: min(len(members) - 1, round(share * len(members)))]] = True
-    return _part(rows, ~held), _part(rows, held)
-
-
-def _part(rows: Rows, chosen: Vector) -> Rows:
-    weight = None if rows.weight is None else rows.weight[chosen]
-    return replace(rows, X=rows.X[chosen], y=rows.y[chosen], codes=rows.codes[chosen], weight=weight)
+    return rows.part(~held), rows.part(held)
 
 
 class EarlyStopping:

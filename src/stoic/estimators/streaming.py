@@ -107,12 +107,10 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Result]:
 
 def mean_curvature(rows: Rows, loss: Loss, w: Vector) -> float:
     """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d, by random signs."""
+    some = rows.sample(_SOME_ROWS)
+    zeros = np.zeros(len(some.y), dtype=np.intp)
+    inner = replace(some, codes=zeros, labels=zeros[:1]).inner(loss)
     rng = np.random.default_rng(0)
-    counted = np.arange(len(rows.y)) if rows.weight is None else np.flatnonzero(rows.weight)
-    some = rng.choice(counted, min(len(counted), _SOME_ROWS), replace=False)
-    zeros = np.zeros(len(some), dtype=np.intp)
-    weight = None if rows.weight is None else rows.weight[some]
-    inner = replace(rows, X=rows.X[some], y=rows.y[some], codes=zeros, labels=zeros[:1], weight=weight).inner(loss)
     signs, one = rng.choice([-1.0, 1.0], size=(_PROBES, w.size)), np.ones(1)
     products = [v @ inner.hessian_product(w, inner.everything(), one, v) for v in signs]
     return max(float(np.mean(products)) / w.size, 1e-300)

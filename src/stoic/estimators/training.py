@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -28,6 +28,7 @@ _MOST_ROUNDS, _SETTLED = 20, 1e-8  # of the search for a scale on small data
 _SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
 _ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 5e8, 300, 1000  # entries of X that are read by default: about a second
 _WORST = 0.01  # of the mean loss: how far a temperature of 0 is from the maximum
+_SAMPLE = 2000  # rows on which the history follows the objective
 _NOISE = 3.0  # errors of the group losses that count as no difference
 _EQUAL = 1e-3  # of the mean loss: a smaller spread between groups counts as this much
 _LEAST_SCALE = 1e-6  # of the targets' spread: where a model fits more than half of the rows exactly
@@ -94,6 +95,19 @@ class Rows:
             return GroupSoftmax(self.X, self.y, self.codes, n_classes=self.n_classes, **how)
         return GroupLoss(self.X, self.y, self.codes, loss=loss, **how)
 
+    def part(self, chosen: NDArray[Any]) -> "Rows":
+        """Return some of the rows, by number or by a mask."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return replace(self, X=self.X[chosen], y=self.y[chosen], codes=self.codes[chosen], weight=weight)
+
+    def sample(self, size: int) -> "Rows":
+        """Return up to `size` rows that count, as many of each group; which, is drawn once and for all."""
+        counted = np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight)
+        shuffled = np.random.default_rng(0).permutation(counted)
+        ordered = shuffled[np.argsort(self.codes[shuffled], kind="stable")]
+        parts = np.split(ordered, np.cumsum(np.bincount(self.codes[ordered], minlength=self.n_groups))[:-1])
+        return self.part(np.concatenate([part[: max(1, size // self.n_groups)] for part in parts]))
+
     def default_budget(self) -> int:
         """Return the rows to draw: about a second's work, an epoch at least."""
         n = self.X.shape[0]
@@ -124,7 +138,7 @@ class Watch:
 
     def options(self, *, is_last: bool) -> dict[str, Any]:
         """Return what `minimize` has to know of it."""
-        looks, observers = list(self.callbacks), None
+        looks, observers = list(self.callbacks), {}
         if is_last and self.stopping is not None:
             looks.append(self.stopping.look)
             observers = {"validation_loss": self.stopping.observe}
@@ -236,6 +250,7 @@ class Trainer:
         """Minimize with a share of the budget; all of it for Newton's method, which stops by itself."""
         n = self.rows.X.shape[0]
         options = self.watch.options(is_last=is_last)
+        options["observers"] = {"objective": self._objective(problem), **options["observers"]}
         if self.is_exact:
             budget = 10_000 * n if self.budget is None else self.budget
             method: str | Method = "newton" if self.method == "auto" else self.method
@@ -243,6 +258,11 @@ class Trainer:
         whole = self.rows.default_budget() if self.budget is None else self.budget
         budget = max(1, int(whole * share))
         return minimize(problem, self.method, budget, w0=w0, seed=self.rng, tol=self.watch.tol, **options)
+
+    def _objective(self, problem: Problem) -> Callable[[Vector], float]:
+        """Return the objective on a sample of the rows."""
+        loss = getattr(problem.inner, "loss", self.loss_at(1.0))
+        return problem.with_inner(self.rows.sample(_SAMPLE).inner(loss)).objective
 
     def _scale(self, w: Vector) -> float:
         inner = cast("GroupLoss", self.rows.inner(self.loss_at(1.0)))
