@@ -135,8 +135,16 @@ class GroupScorer:
 
 
 def _errors(y_true: Any, y_pred: Any, error: Any, sample_weight: Any) -> tuple[Vector, Vector | None]:
+    check_consistent_length(y_true, sample_weight)
+    return errors_of(y_true, y_pred, error), None if sample_weight is None else np.asarray(
+        sample_weight, dtype=float
+    )
+
+
+def errors_of(y_true: Any, y_pred: Any, error: str | Callable[[Any, Any], Vector]) -> Vector:
+    """Return the error of each row; see `worst_group_score`."""
     y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
-    check_consistent_length(y_true, y_pred, sample_weight)
+    check_consistent_length(y_true, y_pred)
     if isinstance(error, str):
         check_one_of("error", error, tuple(ERRORS))
         error = ERRORS[error]
@@ -145,7 +153,7 @@ def _errors(y_true: Any, y_pred: Any, error: Any, sample_weight: Any) -> tuple[V
         raise InvalidParameter(
             f"error={error!r} gives shape {errors.shape}; one number for each of {len(y_true)} rows is needed."
         )
-    return errors, None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    return errors
 
 
 def _mean(errors: Vector, weight: Vector | None, delta: float | None) -> float:

@@ -1,0 +1,1 @@
+"""Pictures of models and targets, as scikit-learn's displays are; one file each."""

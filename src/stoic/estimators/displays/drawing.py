@@ -1,0 +1,29 @@
+"""What the pictures share: where they are drawn, and in which colors."""
+
+from typing import TYPE_CHECKING, Any
+
+from stoic.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The colors of Okabe and Ito, which people with any color vision tell apart; a little darker where needed.
+COLORS = ("#0072b2", "#c65500", "#00835f", "#a64d83", "#8a6d00", "#5b5fc7", "#7a4a2b", "#555555")
+GRAY = "#777777"
+
+
+def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
+    """Return the axes that were given, or new ones, in a figure of pyplot's."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
+    except ImportError:
+        raise MissingDependency("pictures need matplotlib; run pip install matplotlib.") from None
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def tidy(ax: "Axes", **labels: Any) -> None:
+    """Give axes their labels, and take away the frame that says nothing."""
+    ax.set(**labels)
+    ax.spines[["top", "right"]].set_visible(False)
