@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "stoic.errors": (
+        "DamagedFile",
         "IncompatibleParts",
         "InvalidParameter",
         "InvalidProblem",
@@ -19,6 +20,7 @@ _HOMES = {
     "stoic.estimators.displays.convergence": ("ConvergenceDisplay",),
     "stoic.estimators.displays.group_risk": ("GroupRiskDisplay",),
     "stoic.estimators.displays.tail": ("TailDisplay",),
+    "stoic.estimators.models": ("load_model", "save_model"),
     "stoic.estimators.regressor": ("GroupDRORegressor",),
     "stoic.estimators.scoring": ("GroupScorer", "robust_score", "worst_group_score"),
     "stoic.estimators.tails": ("tail_index",),

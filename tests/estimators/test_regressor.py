@@ -100,7 +100,7 @@ def test_the_huber_scale_is_that_of_the_residuals_of_the_average_fit(data):
     X, y, _ = data
     model = fitted(data, temperature=np.inf)
     threshold = model._certifier.problem.inner.loss.threshold
-    residuals, unit = y - model.predict(X), model._memory.frame.target.unit
+    residuals, unit = y - model.predict(X), model.memory_.frame.target.unit
     deviation = 1.4826 * np.median(np.abs(residuals - np.median(residuals)))
     assert threshold * unit == pytest.approx(1.345 * deviation, rel=0.02)
 

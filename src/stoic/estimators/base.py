@@ -60,7 +60,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     n_iter_: int
     n_samples_drawn_: int
     history_: list[Record]
-    _memory: Memory
+    memory_: Memory
     _certifier: Trained | None
 
     # --- what a kind of model says ---
@@ -123,12 +123,12 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _learn(self, batch: Batch) -> None:
         """Go on with checked rows from what is known."""
-        memory = self._memory
+        memory = self.memory_
         rows = self._rows(batch, memory.frame)
         n_outputs = rows.n_outputs
         coef, intercept = np.reshape(self.coef_, (n_outputs, -1)), np.reshape(self.intercept_, -1)
         trainer = self._trainer(rows, _generator(self.random_state), None)
-        self._memory, result = learn(memory, trainer, memory.frame.variable(coef, intercept))
+        self.memory_, result = learn(memory, trainer, memory.frame.variable(coef, intercept))
         self._keep_model(result.w, batch.X.dtype)
         self.n_iter_ += result.n_steps
         self.n_samples_drawn_ += result.samples
@@ -186,7 +186,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         problem, last = trained.problem, trained.last
         inner = rows.inner(trained.loss)
         losses = inner.value(trained.w, inner.everything())[0]
-        self._memory = Memory(
+        self.memory_ = Memory(
             frame,
             trained.loss,
             self._regularizer(rows),
@@ -204,7 +204,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._certifier = trained
 
     def _keep_model(self, w: Vector, dtype: Any) -> None:
-        memory = self._memory
+        memory = self.memory_
         coef, intercept = memory.frame.model(w)
         self.coef_, self.intercept_ = self._shaped(coef.astype(dtype), intercept.astype(dtype))
         self.groups_, self.group_weights_ = memory.labels, memory.weights
@@ -229,7 +229,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             raise AttributeError(
                 "certificate_ needs the rows of the fit; a model that was saved or fitted in parts has none."
             )
-        unit = self._memory.frame.target.loss_unit
+        unit = self.memory_.frame.target.loss_unit
         found: Certificate = trained.last.certificate
         promise = None if found.promise is None else found.promise._replace(gap=found.promise.gap * unit)
         return replace(found, bound=found.bound * unit, promise=promise)

@@ -96,6 +96,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         False if the fit was stopped before its end; a ConvergenceWarning says why.
     certificate_ : Certificate
         What is known about the distance to the best value on the training rows; made when it is asked for.
+    memory_ : Memory
+        What `partial_fit` goes on from.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
