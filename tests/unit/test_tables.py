@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from stoic.datasets.columns import Column, encode
+from stoic.datasets.columns import Column
+from stoic.datasets.encodings import Encoding
 from stoic.datasets.tables import read_table
 from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
 from stoic.inners.group_loss import GroupLoss
@@ -163,9 +164,10 @@ def test_dictionary_columns_are_one_hot(read):
 def test_dictionary_columns_of_numbers_are_one_hot_in_the_order_of_the_numbers():
     """Parquet gives them back as numbers, as of this version of pyarrow."""
     values = pa.chunked_array([pa.array([30, 4, 30]).dictionary_encode()])
-    X, names = encode([Column(Path("data"), "t", values)])
-    assert names == ("t=4", "t=30")
-    assert X.tolist() == [[0, 1], [1, 0], [0, 1]]
+    columns = [Column(Path("data"), "t", values)]
+    encoding = Encoding.of(columns)
+    assert encoding.names == ("t=4", "t=30")
+    assert encoding.apply(columns).tolist() == [[0, 1], [1, 0], [0, 1]]
 
 
 def test_categories_that_no_row_has_take_no_column(read):
@@ -266,10 +268,11 @@ def test_a_missing_value_of_a_csv_file_is_refused_with_column_and_row(value, col
 
 
 def test_missing_values_of_a_parquet_file_are_refused_with_column_and_row(refused):
-    for column in ([1.0, None], ["a", None], pa.array(["a", None]).dictionary_encode(), pa.nulls(2)):
+    for column in ([1.0, None], ["a", None], pa.array(["a", None]).dictionary_encode()):
         message = refused({"y": [1, 2], "x": column})
-        assert "column 'x', row " in message
-        assert "has no value there" in message
+        assert "column 'x', row 2: has no value there" in message
+    for empty in (pa.nulls(2), pa.array([None, None], pa.string())):
+        assert "column 'x' has no value in any row; remove it" in refused({"y": [1, 2], "x": empty})
 
 
 def test_quoted_text_that_looks_like_a_missing_value_is_text(read):

@@ -1,21 +1,18 @@
-"""Columns of a table as numbers, one-hot codes or group labels; imported only where pyarrow is needed."""
+"""Columns of a table as numbers, codes or group labels; imported only where pyarrow is needed."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 
 from stoic.errors import InvalidProblem
 from stoic.protocols import Vector
 
-Matrix: TypeAlias = Any  # a dense array or scipy.sparse.csr_array
-
-_MOST_DENSE = 50  # one-hot columns of a dense matrix
+_MOST_SHOWN = 5  # categories that a message lists
 _MANY_NUMBERS = 20  # distinct numbers in a column of text from which on the text among them is a slip
 _EXACT = 2**53  # whole numbers up to here are float64 numbers
 
@@ -34,40 +31,73 @@ class Column:
         self.path, self.name = path, name
         self._is_category = pa.types.is_dictionary(values.type)
         self._values = values.cast(values.type.value_type) if self._is_category else values
-        self._check_complete()
 
     @property
     def is_number(self) -> bool:
         """Whether the values are numbers or booleans."""
         return not self._is_category and _is_number(self._values.type)
 
-    def as_numbers(self) -> Vector:
-        """Return the values as float64."""
+    @property
+    def n_missing(self) -> int:
+        """Rows without a value; NaN is none."""
+        return int(self._values.is_null(nan_is_null=True).to_numpy().sum()) if self.is_number else self._n_null
+
+    @property
+    def _n_null(self) -> int:
+        return int(self._values.null_count)
+
+    def typical(self) -> float | str:
+        """Return what to fill in: the median of numbers, else the most frequent category."""
+        self._check_any()
+        if self.is_number:
+            numbers = self._values.drop_null().cast(pa.float64()).to_numpy()
+            return float(np.median(numbers[~np.isnan(numbers)]))
+        counts = Counter(value for value in self._values.to_pylist() if value is not None)
+        return str(max(sorted(counts), key=counts.__getitem__))
+
+    def as_numbers(self, fill: float | None = None) -> Vector:
+        """Return the values as float64, `fill` where one is missing."""
         if not self.is_number:
             raise self._error(f"holds {self._values.type}, but numbers are required; choose or convert a column")
+        if fill is None:
+            self._check_complete()
         try:
             numbers: Vector = self._values.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid as error:
-            row = self._first(lambda value: abs(value) > _EXACT)
+            row = self._first(lambda value: value is not None and abs(value) > _EXACT)
             raise self._error("is too large for a float64 to hold it exactly; scale the column", row) from error
+        if fill is not None:
+            numbers = np.where(np.isnan(numbers), fill, numbers)
         if not np.isfinite(numbers).all():
             row = int(np.argmin(np.isfinite(numbers)))
             raise self._error(f"is {numbers[row]}; remove the row or fill the value in", row)
         return numbers
 
-    def as_codes(self) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the sorted categories, and the number of each row's."""
+    def categories(self) -> list[str]:
+        """Return the sorted categories."""
+        self._check_any()
         if not self._is_category and not _is_text(self._values.type):
             raise self._error(
                 f"holds {self._values.type}, but numbers, booleans or text are required; convert or remove it"
             )
         found: list[Any] = self._values.unique().to_pylist()
-        numbers = {category: number for number, category in enumerate(sorted(found))}
-        codes = np.array([numbers[value] for value in self._values.to_pylist()], dtype=np.int64)
-        return [str(category) for category in numbers], codes
+        return [str(category) for category in sorted(one for one in found if one is not None)]
+
+    def as_codes(self, categories: Sequence[str], fill: str | None = None) -> NDArray[np.int64]:
+        """Return the number of each row's category, that of `fill` where it is missing."""
+        if fill is None:
+            self._check_complete()
+        numbers = {category: number for number, category in enumerate(categories)}
+        known = [fill if value is None else str(value) for value in self._values.to_pylist()]
+        unknown = next((row for row, value in enumerate(known) if value not in numbers), None)
+        if unknown is not None:
+            shown = ", ".join(map(repr, list(categories)[:_MOST_SHOWN]))
+            raise self._error(f"is none of the categories that the model was fitted with ({shown})", unknown)
+        return np.array([numbers[str(value)] for value in known], dtype=np.int64)
 
     def as_labels(self) -> NDArray[Any]:
         """Return the values as labels of groups: numbers and booleans as they are, all else as text."""
+        self._check_complete()
         if _is_number(self._values.type) and not pa.types.is_decimal(self._values.type):
             labels: NDArray[Any] = self._values.to_numpy()
             if not (labels == labels).all():  # noqa: PLR0124 - false of NaN only
@@ -84,7 +114,7 @@ class Column:
         """Refuse what reading text as numbers leaves behind: a line break within a value, a slip among numbers."""
         if not _is_text(self._values.type):
             return
-        distinct: list[str] = self._values.unique().to_pylist()
+        distinct: list[str] = self._values.drop_null().unique().to_pylist()
         broken = {text for text in distinct if "\n" in text or "\r" in text}
         if broken:
             row = self._first(broken.__contains__)
@@ -93,6 +123,10 @@ class Column:
         if words and len(distinct) - len(words) > max(_MANY_NUMBERS, 9 * len(words)):
             row = self._first(words.__contains__)
             raise self._error("is no number, as almost all others are; correct it, or remove the column", row)
+
+    def _check_any(self) -> None:
+        if self.n_missing == len(self._values):
+            raise self._error("has no value in any row; remove it")
 
     def _check_complete(self) -> None:
         if self._values.null_count:
@@ -108,55 +142,6 @@ class Column:
         value = self._values[row].as_py()
         shown = "" if value is None else f" ({str(value)[:40]!r})"
         return InvalidProblem(f"{self.path}: column {self.name!r}, row {row + 1}{shown}: {what}.")
-
-
-def encode(columns: Sequence[Column]) -> tuple[Matrix, tuple[str, ...]]:
-    """Return a matrix of the columns, text as one-hot codes, and the names of its columns.
-
-    The matrix is CSR where the codes take more than 50 columns, else dense.
-    """
-    parts: list[_Part] = []
-    names: list[str] = []
-    n_codes = 0
-    for column in columns:
-        if column.is_number:
-            parts.append(_Part(len(names), column.as_numbers()))
-            names.append(column.name)
-        else:
-            categories, codes = column.as_codes()
-            parts.append(_Part(len(names) + codes, np.ones(len(codes))))
-            names += [f"{column.name}={category}" for category in categories]
-            n_codes += len(categories)
-    make = _as_csr if n_codes > _MOST_DENSE else _as_dense
-    return make(parts, len(names)), tuple(names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A number in each row: in one column, or in the column that the row's code says."""
-
-    place: int | NDArray[np.int64]
-    values: Vector
-
-
-def _as_dense(parts: Sequence[_Part], n_columns: int) -> NDArray[np.float64]:
-    n_rows = len(parts[0].values)
-    X = np.zeros((n_rows, n_columns))
-    for part in parts:
-        X[np.arange(n_rows), part.place] = part.values
-    return X
-
-
-def _as_csr(parts: Sequence[_Part], n_columns: int) -> Any:
-    n_rows = len(parts[0].values)
-    rows = np.tile(np.arange(n_rows), len(parts))
-    places = np.concatenate([np.broadcast_to(part.place, n_rows) for part in parts])
-    values = np.concatenate([part.values for part in parts])
-    used = values != 0.0
-    entries = values[used], (rows[used].astype(np.int32), places[used].astype(np.int32))
-    X = sparse.coo_array(entries, shape=(n_rows, n_columns)).tocsr()
-    X.sort_indices()
-    return X
 
 
 def _is_number(kind: Any) -> bool:

@@ -180,7 +180,7 @@ def _as_columns(path: Path, table: Any) -> "list[Column]":
 
 
 def _as_table(path: Path, columns: "Sequence[Column]", target: str | None, group: str | None) -> Table:
-    from stoic.datasets.columns import encode  # noqa: PLC0415 - imports pyarrow
+    from stoic.datasets.encodings import Encoding  # noqa: PLC0415 - imports pyarrow
 
     by_name = {column.name: column for column in columns}
     for argument, name in (("target", target), ("group", group)):
@@ -193,8 +193,8 @@ def _as_table(path: Path, columns: "Sequence[Column]", target: str | None, group
         raise InvalidProblem(f"{path}: there is no column besides target and group, but a feature is required.")
     y = by_name[str(target)].as_numbers()
     groups = None if group is None else by_name[group].as_labels()
-    X, names = encode(features)
-    return Table(X, y, groups, names)
+    encoding = Encoding.of(features)
+    return Table(encoding.apply(features), y, groups, encoding.names)
 
 
 def _listed(names: Sequence[str]) -> str:
