@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -90,9 +90,19 @@ def read_table(path: str | os.PathLike[str], *, target: str | None = None, group
             )
         X, y = read_libsvm(place)
         return Table(X, y, None, None)
+    return _as_table(place, read_columns(place), target, group)
+
+
+def is_libsvm(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one of LIBSVM's, by its name."""
+    return _kind(as_path(path)) in _LIBSVM
+
+
+def read_columns(path: str | os.PathLike[str]) -> "list[Column]":
+    """Return the columns of a CSV or Parquet file, as they are; see `read_table` for what is refused."""
+    place = as_path(path)
     _check_pyarrow()
-    columns = _read_csv(place) if kind == ".csv" else _read_parquet(place)
-    return _as_table(place, columns, target, group)
+    return _read_csv(place) if _kind(place) == ".csv" else _read_parquet(place)
 
 
 def _kind(path: Path) -> str:
@@ -183,11 +193,7 @@ def _as_table(path: Path, columns: "Sequence[Column]", target: str | None, group
     from stoic.datasets.encodings import Encoding  # noqa: PLC0415 - imports pyarrow
 
     by_name = {column.name: column for column in columns}
-    for argument, name in (("target", target), ("group", group)):
-        if name not in by_name and (argument == "target" or name is not None):
-            raise InvalidParameter(
-                f"{argument}={name!r} is not a column of {path}; choose one of {_listed(list(by_name))}."
-            )
+    check_names(path, {"target": str(target), **({} if group is None else {"group": group})}, list(by_name))
     features = [column for column in columns if column.name not in {target, group}]
     if not features:
         raise InvalidProblem(f"{path}: there is no column besides target and group, but a feature is required.")
@@ -195,6 +201,15 @@ def _as_table(path: Path, columns: "Sequence[Column]", target: str | None, group
     groups = None if group is None else by_name[group].as_labels()
     encoding = Encoding.of(features)
     return Table(encoding.apply(features), y, groups, encoding.names)
+
+
+def check_names(path: Path, wanted: Mapping[str, str], names: Sequence[str]) -> None:
+    """Raise `InvalidParameter` unless the columns that arguments ask for are among those of a file."""
+    for argument, name in wanted.items():
+        if name not in names:
+            raise InvalidParameter(
+                f"{argument}={name!r} is not a column of {path}; choose one of {_listed(names)}."
+            )
 
 
 def _listed(names: Sequence[str]) -> str:

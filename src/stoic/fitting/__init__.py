@@ -1,0 +1,1 @@
+"""From files of rows to models, predictions and pages: what ``stoic fit``, ``predict`` and ``inspect`` do."""

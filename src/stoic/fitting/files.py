@@ -1,0 +1,154 @@
+"""Fit a model to a file, and predict the rows of another."""
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stoic.errors import DamagedFile, InvalidParameter, InvalidProblem
+from stoic.estimators.base import GroupDROModel
+from stoic.estimators.classifier import GroupDROClassifier
+from stoic.estimators.models import load_columns, load_model, save_model
+from stoic.estimators.regressor import GroupDRORegressor
+from stoic.fitting.schemas import Schema, Table, read_labels
+from stoic.writing import replace_file
+
+Columns: TypeAlias = dict[str, NDArray[Any]]
+
+_MOST_SHOWN = 5
+
+
+class Fitted(NamedTuple):
+    """A model, how its columns were made, and the rows it was fitted to."""
+
+    model: GroupDROModel
+    schema: Schema
+    table: Table
+
+
+def fit_file(
+    path: Path,
+    schema: Schema,
+    settings: Mapping[str, Any],
+    *,
+    classifies: bool | None = None,
+    labels: Path | None = None,
+) -> Fitted:
+    """Fit the rows of a LIBSVM, CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    schema : Schema
+        The roles of the columns.
+    settings : mapping
+        Of the estimator.
+    classifies : bool, optional
+        Whether targets are classes; by default where they are not numbers.
+    labels : Path, optional
+        A text file with the group of each row, in the place of a column.
+
+    Returns
+    -------
+    Fitted
+    """
+    if labels is not None and schema.group is not None:
+        raise InvalidParameter(
+            f"group={schema.group!r} and labels={str(labels)!r} both name the groups; give one."
+        )
+    schema, table = schema.read(path, classifies=classifies)
+    if labels is not None:
+        table = table._replace(groups=read_labels(labels, table.X.shape[0]))
+    y: Any = table.y
+    is_class = y.dtype.kind not in "iuf" if classifies is None else classifies
+    model = (GroupDROClassifier if is_class else GroupDRORegressor)(**settings)
+    return Fitted(model.fit(table.X, y, groups=table.groups, sample_weight=table.weight), schema, table)
+
+
+def save_fitted(fitted: Fitted, path: Path) -> None:
+    """Write a model with its schema to one file."""
+    save_model(fitted.model, path, columns=fitted.schema.as_json())
+
+
+def load_fitted(path: Path) -> tuple[GroupDROModel, Schema]:
+    """Return a model and its schema from a file."""
+    model, told = load_model(path), load_columns(path)
+    if told is None:
+        raise DamagedFile(f"{path} was saved without the columns of a file; load it with stoic.load_model.")
+    return model, Schema.from_json(told)
+
+
+def predict_file(
+    model_path: Path, path: Path, *, probabilities: bool = False, new_groups: bool = False
+) -> Columns:
+    """Return the predictions of a saved model for the rows of a file, by name.
+
+    Parameters
+    ----------
+    model_path, path : Path
+    probabilities : bool, default False
+        Whether a classifier's probabilities come with its classes.
+    new_groups : bool, default False
+        Whether rows of groups that the model has not seen are predicted; else they are refused.
+
+    Raises
+    ------
+    InvalidProblem
+        If the columns are not those of the fit, or a group is new.
+    """
+    model, schema = load_fitted(model_path)
+    table = schema.read_features(path, model.n_features_in_)
+    if not new_groups and table.groups is not None:
+        _check_groups(path, table.groups, model.groups_)
+    columns: Columns = {"prediction": model.predict(table.X)}
+    if probabilities:
+        if not isinstance(model, GroupDROClassifier):
+            raise InvalidParameter(f"{model_path} holds a regression, which has no probabilities.")
+        shares = model.predict_proba(table.X)
+        columns |= {f"probability={name}": shares[:, k] for k, name in enumerate(model.classes_.tolist())}
+    return columns
+
+
+def _check_groups(path: Path, groups: NDArray[Any], known: NDArray[Any]) -> None:
+    is_new = ~np.isin(groups.astype(str), known.astype(str))
+    if is_new.any():
+        row = int(np.argmax(is_new))
+        shown = ", ".join(map(repr, known.tolist()[:_MOST_SHOWN]))
+        raise InvalidProblem(
+            f"{path}: row {row + 1} is of the group {groups[row]!s}, which the model has not seen (it has {shown}"
+            f"); allow new groups to predict such rows."
+        )
+
+
+def write_columns(columns: Columns, path: Path) -> None:
+    """Write columns to a CSV or Parquet file, in one move.
+
+    Raises
+    ------
+    InvalidParameter
+        If the name ends in neither ``.csv`` nor ``.parquet``.
+    """
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        replace_file(path, as_csv(columns))
+    elif kind == ".parquet":
+        from pyarrow import parquet, table  # noqa: PLC0415 - optional
+
+        buffer = io.BytesIO()
+        parquet.write_table(table(columns), buffer)
+        replace_file(path, buffer.getvalue())
+    else:
+        raise InvalidParameter(f"{path} ends in neither .csv nor .parquet; rename it.")
+
+
+def as_csv(columns: Columns) -> str:
+    """Return columns as CSV, numbers with all their digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+    return text.getvalue()
