@@ -1,5 +1,6 @@
 """GroupDRORegressor: what it minimizes, what it does not depend on, and how it is used."""
 
+import itertools
 import pickle
 
 import cvxpy as cp
@@ -279,7 +280,7 @@ def test_the_history_follows_the_objective_in_the_units_of_the_loss(data):
     model = fitted(data, loss="squared", penalty="none", temperature=np.inf)
     assert model.history_[-1]["objective"] == pytest.approx(model.group_losses_.mean(), rel=1e-9)
     curve = [record["objective"] for record in fitted(data).history_ if record["phase"] == 0]
-    assert curve == sorted(curve, reverse=True)
+    assert all(later <= earlier * (1 + 1e-9) for earlier, later in itertools.pairwise(curve))
 
 
 def test_early_stopping_keeps_the_best_weights(data):

@@ -10,7 +10,7 @@ import click
 from stoic import __version__
 from stoic.errors import InvalidParameter, StoicError
 
-COMMANDS = ("reproduce", "tails", "report", "bench")
+COMMANDS = ("fit", "predict", "inspect", "reproduce", "tails", "report", "bench")
 DONE, FAILED, MISUSED = 0, 1, 2
 INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 

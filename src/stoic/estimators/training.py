@@ -173,10 +173,11 @@ class Trained:
 
     @property
     def history(self) -> list[Record]:
-        """The records of all solves, samples and seconds counted on."""
+        """The records of all solves, samples and seconds counted on; phase 0 is for the average, 1 the last."""
         records: list[Record] = []
         samples = evaluations = seconds = 0.0
-        for phase, result in enumerate(self.results):
+        for number, result in enumerate(self.results):
+            phase = int(0 < number == len(self.results) - 1)
             for record in result.history:
                 counts = {
                     "samples": samples + record["samples"],

@@ -1,6 +1,5 @@
 """Fit a model to a file, and predict the rows of another."""
 
-import csv
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.models import load_columns, load_model, save_model
 from stoic.estimators.regressor import GroupDRORegressor
+from stoic.experiments.rows import as_csv
 from stoic.fitting.schemas import Schema, Table, read_labels
 from stoic.writing import replace_file
 
@@ -134,7 +134,7 @@ def write_columns(columns: Columns, path: Path) -> None:
     """
     kind = path.suffix.lower()
     if kind == ".csv":
-        replace_file(path, as_csv(columns))
+        replace_file(path, columns_as_csv(columns))
     elif kind == ".parquet":
         from pyarrow import parquet, table  # noqa: PLC0415 - optional
 
@@ -145,10 +145,6 @@ def write_columns(columns: Columns, path: Path) -> None:
         raise InvalidParameter(f"{path} ends in neither .csv nor .parquet; rename it.")
 
 
-def as_csv(columns: Columns) -> str:
+def columns_as_csv(columns: Columns) -> str:
     """Return columns as CSV, numbers with all their digits."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
-    return text.getvalue()
+    return as_csv(list(columns), zip(*(values.tolist() for values in columns.values()), strict=True))

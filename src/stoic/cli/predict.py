@@ -1,0 +1,30 @@
+"""``stoic predict``: predictions of a saved model for the rows of a file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("model", type=_FILE)
+@click.argument("data", type=_FILE)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="A .csv or .parquet file; by default standard output, as CSV.",
+)
+@click.option("--probabilities", is_flag=True, help="Also the probability of each class.")
+@click.option("--new-groups", is_flag=True, help="Predict rows of groups that the model has not seen, too.")
+def predict(**given: Any) -> None:
+    """Predict the rows of DATA by MODEL, a file of `stoic fit`.
+
+    Columns must be those of the fit, in any order; those of target, group and weight may be there or not.
+    """
+    from stoic.fitting.commands import run_predict  # noqa: PLC0415 - heavy, and --help does without
+
+    for line in run_predict(**given):
+        click.echo(line)

@@ -1,0 +1,153 @@
+"""What there is to know about a model or about the rows of a file: tables of words and numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stoic.errors import InvalidProblem
+from stoic.estimators.base import GroupDROModel
+from stoic.estimators.tails import TailIndex, advice, tail_index
+from stoic.fitting.files import load_fitted
+from stoic.fitting.schemas import Schema, Table
+from stoic.inners.labels import encode_groups
+from stoic.protocols import Vector
+
+_MOST_WEIGHTS = 20
+_FEW_ROWS = 50
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with a title, and a sentence or two below it."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    notes: Sequence[str] = ()
+
+
+def inspect_model(path: Path) -> list[Section]:
+    """Return what a saved model is: its settings, its groups, its largest weights."""
+    model, schema = load_fitted(path)
+    return model_sections(model, schema)
+
+
+def model_sections(model: GroupDROModel, schema: Schema) -> list[Section]:
+    """Return what a fitted model is."""
+    return [groups_of(model), _settings(model, schema), _weights(model, schema)]
+
+
+def _settings(model: GroupDROModel, schema: Schema) -> Section:
+    memory = model.memory_
+    rows = [
+        ("model", type(model).__name__),
+        ("target", schema.target or "the label of a LIBSVM file"),
+        ("group", schema.group or "–"),
+        ("columns", model.n_features_in_),
+        ("loss", _short(memory.loss)),
+        ("penalty", _short(memory.regularizer)),
+        ("temperature", "average over groups" if memory.temperature is None else model.temperature),
+        ("steps, rows drawn", f"{model.n_iter_:,}, {model.n_samples_drawn_:,}"),
+        ("converged", "yes" if model.converged_ else "no"),
+    ]
+    unit = memory.frame.target.unit
+    notes = [f"Thresholds and penalties are for targets in units of {unit:.4g}."] if unit != 1.0 else []
+    return Section("Model", ("", ""), rows, notes)
+
+
+def _short(part: Any) -> str:
+    """Return a loss or a penalty with a few digits of its settings."""
+    settings = (f"{field.name}={getattr(part, field.name):.4g}" for field in fields(part))
+    return f"{type(part).__name__}({', '.join(settings)})"
+
+
+def groups_of(model: GroupDROModel) -> Section:
+    """Return the groups of a model, the one with the largest loss first."""
+    order = np.argsort(-model.group_losses_, kind="stable")
+    rows = [
+        (
+            str(model.groups_[i]),
+            f"{model.memory_.counts[i]:,.0f}",
+            f"{model.group_losses_[i]:.4g}",
+            f"{model.group_weights_[i]:.3f}",
+        )
+        for i in order
+    ]
+    return Section("Groups", ("group", "rows", "mean loss", "weight"), rows)
+
+
+def _weights(model: GroupDROModel, schema: Schema) -> Section:
+    coef = np.atleast_2d(model.coef_)
+    names = schema.names or [f"column {j + 1}" for j in range(coef.shape[1])]
+    size = np.abs(coef * model.memory_.frame.scaling.scale).max(axis=0)
+    largest = np.argsort(-size, kind="stable")[:_MOST_WEIGHTS]
+    rows = [(names[j], *(f"{one:.4g}" for one in coef[:, j])) for j in largest if size[j] > 0.0]
+    classes = [str(name) for name in getattr(model, "classes_", ())]
+    head = ("column", *(classes if len(coef) > 1 else ["weight"]))
+    n_used = int(np.count_nonzero(size))
+    notes = [f"{n_used:,} of {len(size):,} columns have a weight; those with the largest effect are shown."]
+    return Section("Weights", head, rows, notes)
+
+
+def inspect_rows(table: Table, schema: Schema) -> list[Section]:
+    """Return what the rows of a file are like: targets, tails and groups, and which loss suits them."""
+    y: Any = table.y
+    sections = [_columns(table, schema)]
+    if y.dtype.kind not in "iuf":
+        return [*sections, _classes(y)]
+    labels, codes = encode_groups(table.groups, len(y))
+    names = [str(label) for label in labels] if table.groups is not None else []
+    parts = [("all", y), *((name, y[codes == i]) for i, name in enumerate(names))]
+    return [*sections, Section("Targets", _TARGET_HEAD, [_target_row(*part) for part in parts], _advice(y, parts))]
+
+
+_TARGET_HEAD = ("rows of", "rows", "median", "spread", "mean", "largest |y|", "tail index")
+
+
+def _columns(table: Table, schema: Schema) -> Section:
+    n, d = table.X.shape
+    n_entries = int(getattr(table.X, "nnz", table.X.size))
+    rows = [("rows", f"{n:,}"), ("columns of the matrix", f"{d:,}"), ("entries per row", f"{n_entries / n:.1f}")]
+    if schema.encoding is not None:
+        n_text = sum(code.categories is not None for code in schema.encoding.codes)
+        rows.append(("columns of text", f"{n_text:,}"))
+    return Section("Data", ("", ""), rows)
+
+
+def _classes(y: NDArray[Any]) -> Section:
+    names, counts = np.unique(y, return_counts=True)
+    rows = [(str(name), f"{count:,}", f"{count / len(y):.1%}") for name, count in zip(names, counts, strict=True)]
+    return Section("Classes", ("class", "rows", "share"), rows)
+
+
+def _target_row(name: str, y: Vector) -> tuple[str, ...]:
+    center = float(np.median(y))
+    numbers = (center, 1.4826 * float(np.median(np.abs(y - center))), float(y.mean()), float(np.abs(y).max()))
+    index = _index(y)
+    words = "–" if index is None else f"{index.value:.1f} [{index.low:.1f}, {index.high:.1f}]"
+    return name, f"{len(y):,}", *(f"{number:.4g}" for number in numbers), words
+
+
+def _index(y: Vector) -> TailIndex | None:
+    try:
+        return tail_index(y)
+    except InvalidProblem:
+        return None
+
+
+def _advice(y: Vector, parts: Sequence[tuple[str, Vector]]) -> list[str]:
+    index = _index(y)
+    said = [advice(index)] if index is not None else ["More than half of the targets are equal, or nearly all."]
+    small = [name for name, part in parts[1:] if len(part) < _FEW_ROWS]
+    if small:
+        more = f" and {len(small) - 1} more" if len(small) > 1 else ""
+        said.append(
+            f"The group {small[0]!r}{more} has fewer than {_FEW_ROWS} rows: its loss is a guess; join small ones."
+        )
+    if len(parts) == 1:
+        said.append("No groups are given: a fit would protect none.")
+    return said

@@ -1,0 +1,190 @@
+"""``stoic fit``, ``predict`` and ``inspect`` as a user runs them."""
+
+import csv
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from commands import refused, run
+from stoic.cli.main import main
+
+N = 240
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """A CSV file in the folder where commands run."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        (f"{2.0 * x + t + (town == 'Ulm'):.6f}", f"{x:.6f}", town, "ns"[i % 2], i)
+        for i, (x, t, town) in enumerate(
+            zip(RNG.standard_normal(N), RNG.standard_t(2.5, N), ["Ulm", "Bonn", "Köln"] * (N // 3), strict=True)
+        )
+    ]
+    return write(tmp_path / "flats.csv", ("rent", "size", "town", "region", "id"), rows)
+
+
+def write(path, head, rows):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
+    return path
+
+
+def done(*arguments):
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+FIT = ("fit", "flats.csv", "--target", "rent", "--group", "region", "--drop", "id")
+
+
+@pytest.mark.usefixtures("data")
+def test_fit_predict_and_inspect_go_together(tmp_path):
+    said = done(*FIT, "--out", "flats.stoic")
+    assert "group  rows" in said
+    assert "The model: flats.stoic" in said
+    page = (tmp_path / "flats.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "Hill" in page
+    shown = done("inspect", "flats.stoic")
+    assert "GroupDRORegressor" in shown
+    assert "town=Ulm" in shown
+    lines = done("predict", "flats.stoic", "flats.csv").splitlines()
+    assert lines[0] == "prediction"
+    assert len(lines) == N + 1
+    assert "240 predictions: out.csv" in done("predict", "flats.stoic", "flats.csv", "--out", "out.csv")
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines() == lines
+
+
+@pytest.mark.usefixtures("data")
+def test_data_are_inspected_with_advice():
+    said = done("inspect", "flats.csv", "--target", "rent", "--group", "region", "--drop", "id")
+    assert "tail index" in said
+    assert "loss=" in said
+
+
+@pytest.mark.usefixtures("data")
+def test_settings_reach_the_estimator():
+    done(
+        *FIT,
+        "--loss",
+        "quantile",
+        "--quantile",
+        "0.9",
+        "--penalty",
+        "l1",
+        "--temperature",
+        "inf",
+        "--out",
+        "m.stoic",
+    )
+    shown = done("inspect", "m.stoic")
+    assert "Quantile(level=0.9" in shown
+    assert "L1(alpha=" in shown
+    assert "average over groups" in shown
+
+
+@pytest.mark.usefixtures("data")
+def test_without_groups_a_note_says_so():
+    assert "Note: groups=None" in done("fit", "flats.csv", "--target", "rent", "--drop", "id,region")
+
+
+def test_classes_have_probabilities(data):
+    with data.open(encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    write(data, head, [("high" if float(row[0]) > 0 else "low", *row[1:]) for row in rows])
+    done(*FIT)
+    lines = done("predict", "model.stoic", "flats.csv", "--probabilities").splitlines()
+    assert lines[0] == "prediction,probability=high,probability=low"
+    assert "high" in done("inspect", "flats.csv", "--target", "rent", "--drop", "id,region")
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "flats.csv"), "--target names no column"),
+        (("fit", "flats.csv", "--target", "price"), "target='price' is not a column"),
+        (("fit", "nowhere.csv", "--target", "rent"), "nowhere.csv"),
+        ((*FIT, "--loss", "cubic"), "loss='cubic' is not one of"),
+        ((*FIT, "--temperature", "-1"), "temperature=-1.0"),
+        ((*FIT, "--alpha", "x"), "'x' is not a valid float"),
+        ((*FIT, "--drop", "nonsense"), "'nonsense' is not a column"),
+        ((*FIT, "--missing", "guess"), "'guess' is not one of"),
+        (("inspect", "flats.csv"), "--target names no column"),
+        (("predict", "flats.stoic", "flats.csv"), "flats.stoic"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_in_one_line(arguments, message, tmp_path):
+    assert message in refused(*arguments)
+    assert {path.name for path in tmp_path.iterdir()} == {"flats.csv"}
+
+
+BROKEN = {
+    "a string among numbers": ("size", 7, "many", r"column 'size', row 8"),
+    "a missing value": ("town", 3, "", r"column 'town', row 4"),
+    "a missing target": ("rent", 3, "", r"column 'rent', row 4"),
+    "a missing group": ("region", 3, "", r"column 'region', row 4"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_rows_are_named_and_nothing_is_written(name, data, tmp_path):
+    column, row, value, message = BROKEN[name]
+    with data.open(encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    rows[row][head.index(column)] = value
+    write(data, head, rows)
+    result = CliRunner().invoke(main, FIT)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"flats.csv"}
+
+
+@pytest.mark.usefixtures("data")
+def test_a_model_that_is_damaged_is_refused_and_nothing_is_overwritten(tmp_path):
+    done(*FIT, "--out", "flats.stoic")
+    done("predict", "flats.stoic", "flats.csv", "--out", "out.csv")
+    before = (tmp_path / "out.csv").read_bytes()
+    path = tmp_path / "flats.stoic"
+    path.write_bytes(path.read_bytes()[:-10])
+    result = CliRunner().invoke(main, ["predict", "flats.stoic", "flats.csv", "--out", "out.csv"])
+    assert result.exit_code == 1
+    assert "is cut off" in result.stderr
+    assert (tmp_path / "out.csv").read_bytes() == before
+
+
+def test_a_read_only_folder_without_a_cache_will_do(data, tmp_path):
+    out = tmp_path.parent / f"{tmp_path.name}-out"
+    out.mkdir()
+    if os.geteuid() != 0:
+        tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "STOIC_CACHE_DIR": "/proc/nowhere"}
+        for arguments in ((*FIT, "--out", str(out / "m.stoic")), ("inspect", str(out / "m.stoic"))):
+            ended = subprocess.run(  # noqa: S603
+                [sys.executable, "-m", "stoic", *arguments],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert ended.returncode == 0, ended.stderr
+    finally:
+        tmp_path.chmod(stat.S_IRWXU)
+
+
+@pytest.mark.usefixtures("data")
+def test_the_commands_run_as_processes():
+    assert run(*FIT, "--out", "flats.stoic").returncode == 0
+    ended = run("predict", "flats.stoic", "flats.csv", "--probabilities")
+    assert ended.returncode == 2
+    assert "holds a regression, which has no probabilities" in ended.stderr
