@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import joblib
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
+from data_sets import USAGE, load
 
 import stoic
 from stoic.datasets.noise import NOISES, add_noise, make_noises
@@ -59,8 +58,9 @@ def noisy_text(trials):
     return Data(data.X_train, labels, groups, data.X_test, data.y_test, stoic.Squared(), 1000.0, False)
 
 
-def real(X, y, groups, is_test, trials, *, robust):
+def real(rows, trials, *, robust):
     """Return a data set with an intercept; the temperature is a group's largest loss under the best constant."""
+    X, y, groups, is_test = rows
     fit, spread = ~is_test, np.median(np.abs(y - np.median(y))) * 1.4826
     loss = stoic.Huber(1.345 * spread) if robust else stoic.Squared()
     center = np.median(y[fit]) if robust else y[fit].mean()
@@ -70,37 +70,12 @@ def real(X, y, groups, is_test, trials, *, robust):
     return Data(X[fit], *repeated, X[is_test], y[is_test], loss, temperature, True)
 
 
-def tweets(paths, trials, *, robust):
-    X = sp.csr_array(sp.load_npz(paths[0]).astype(np.float64))
-    with np.load(paths[1], allow_pickle=False) as targets:
-        y, groups, is_test = targets["retweet_count"], targets["group"], targets["test"].astype(bool)
-    return real(X, y if robust else np.log1p(y), groups, is_test, trials, robust=robust)
-
-
-def table(path, target, group, leave_out, trials, *, robust):
-    frame = pd.read_parquet(path)
-    y, groups, is_test = (frame[name].to_numpy() for name in (target, group, "test"))
-    frame = frame.drop(columns=[target, "test", *leave_out])
-    frame = frame.astype({name: "category" for name in ("month", "hour") if name in frame})
-    features = pd.get_dummies(frame, dtype=float).to_numpy(float)
-    center, scale = features.mean(axis=0), features.std(axis=0)
-    features = (features - center)[:, scale > 0] / scale[scale > 0]
-    return real(features, y.astype(float), groups, is_test.astype(bool), trials, robust=robust)
-
-
 def data_sets(given, trials):
-    paths = dict(name.split("=", 1) for name in given if "=" in name)
     if "e2006-like" in given:
         yield "e2006-like, six noises (MSE)", noisy_text(trials)
-    if "tweets" in paths:
-        yield "tweets, log (MSE)", tweets(paths["tweets"].split(","), trials, robust=False)
-    if "flights" in paths:
-        leaks = ["dep_delay", "air_time", "day"]
-        yield "flights (MSE)", table(paths["flights"], "y", "carrier", leaks, trials, robust=False)
-    if "tweets" in paths:
-        yield "tweets, raw (MAE)", tweets(paths["tweets"].split(","), trials, robust=True)
-    if "claims" in paths:
-        yield "claims (MAE)", table(paths["claims"], "y", "group", ["IDpol"], trials, robust=True)
+    for name, rows in load(given):
+        robust = name in {"tweets, counts", "claims"}
+        yield f"{name} ({'MAE' if robust else 'MSE'})", real(rows, trials, robust=robust)
 
 
 def error_of(data, alpha, step, trial, budget):
@@ -131,7 +106,7 @@ def compare(name, data, trials, budget, pool):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="+", help="e2006-like, tweets=X,TARGETS, flights=PATH, claims=PATH")
+    parser.add_argument("data", nargs="+", help=f"e2006-like {USAGE}")
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--budget", type=int, default=400_000)
     parser.add_argument("--jobs", type=int, default=2)
