@@ -64,11 +64,13 @@ def exact_optimum(problem):
 
 
 def run(method, repetitions, budget):
-    """Return one result a repetition, or None where the method does not apply."""
+    """Return one result a repetition, or why there is none."""
     try:
         return [solve(method, *repetition, budget, seed) for seed, repetition in enumerate(repetitions)]
     except stoic.IncompatibleParts:
-        return None
+        return "needs a linear outer function"
+    except stoic.InvalidParameter:
+        return "needs a larger budget"
 
 
 def solve(method, problem, model, best, budget, seed):
@@ -82,8 +84,8 @@ def solve(method, problem, model, best, budget, seed):
 
 def row(method, results):
     """Return one line of the table."""
-    if results is None:
-        return f"{method:<14}{'needs a linear outer function':>30}"
+    if isinstance(results, str):
+        return f"{method:<14}{results:>30}"
     last = [result.history[-1] for result in results]
     gaps = np.array([record["gap"] for record in last])
     errors = np.array([record["error"] for record in last])
@@ -113,7 +115,7 @@ def draw(everything, out):
     fig, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for ax, (key, summary, title) in zip(axes, PANELS, strict=True):
         for method, results in everything.items():
-            if results is not None:
+            if not isinstance(results, str):
                 draw_curve(ax, method, results, key, summary)
         ax.set(xscale="log", yscale="log", xlabel="samples drawn", title=title)
         ax.spines[["top", "right"]].set_visible(False)
