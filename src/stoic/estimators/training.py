@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from stoic.driver import minimize
 from stoic.estimators.locating import spread, weighted_quantile
@@ -255,7 +256,8 @@ class Trainer:
         if self.is_exact:
             budget = 10_000 * n if self.budget is None else self.budget
             method: str | Method = "newton" if self.method == "auto" else self.method
-            return minimize(problem, method, budget, w0=w0, evaluate_every=n, **options)
+            with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
+                return minimize(problem, method, budget, w0=w0, evaluate_every=n, **options)
         whole = self.rows.default_budget() if self.budget is None else self.budget
         budget = max(1, int(whole * share))
         return minimize(problem, self.method, budget, w0=w0, seed=self.rng, tol=self.watch.tol, **options)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stoic.inners.blocks import IntArray, block_bounds, block_sizes
+from stoic.inners.blocks import IntArray, block_bounds, block_sizes, sums_by
 from stoic.inners.gathered import CSRMatrix, CSRRows, DenseRows, Gathered, SparseEntries
 from stoic.protocols import Array, Vector
 
@@ -87,6 +87,17 @@ class Design(ABC):
             for i in range(p):
                 means[j, i] = self._combine_in_parts(c[i, start:stop], rows[i, start:stop])
         return means
+
+    def sums_by(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
+        """Return the sums of all rows times c by their codes, of shape (n_groups, d)."""
+        total = np.zeros((n_groups, self.d))
+        for part in self._parts(self.n_rows):
+            entries = c[part], codes[part], np.arange(len(c[part]) + 1)
+            inside: Any = sparse.csr_array(entries, shape=(len(c[part]), n_groups)).T @ self.X[part]
+            total[:, : self.X.shape[1]] += inside.toarray() if hasattr(inside, "toarray") else inside
+        if self.intercept:
+            total[:, -1] = sums_by(codes, c, n_groups)
+        return total
 
     def gram(self, c: Vector) -> Array:
         """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""

@@ -177,8 +177,7 @@ class GroupLoss:
         if batch.rows is not None:
             return self._design.block_means(c, batch, blocks)
         require_one_block(blocks)
-        parts = np.split(self.grouped_rows.order, self.grouped_rows.offsets[1:-1])
-        return np.stack([self.combine(c.take(rows), RowBatch(rows)) for rows in parts])[None]
+        return self._design.sums_by(self.grouped_rows.codes, c, self.n_groups)[None]
 
     def gram(self, c: Vector) -> Array:
         """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
