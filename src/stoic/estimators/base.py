@@ -114,10 +114,11 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.early_stopping:
             rows, held_out = split_by_group(rows, self.validation_fraction, rng)
             stopping = EarlyStopping(held_out, self._loss_at(1.0), self.n_iter_no_change, self.tol)
-        trained = self._trainer(rows, rng, stopping).train(self._start(rows, frame))
+        trainer = self._trainer(rows, rng, stopping)
+        trained = trainer.train(self._start(rows, frame))
         if stopping is not None and stopping.best is not None:
             trained = replace(trained, w=stopping.best)
-        self._keep_training(trained, rows, frame, batch.X.dtype)
+        self._keep_training(trained, trainer, frame, batch.X.dtype)
         self.converged_ = trained.has_converged or (stopping is not None and stopping.has_stopped)
         self._tell(trained.last)
 
@@ -182,14 +183,14 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     # --- what is kept ---
 
-    def _keep_training(self, trained: Trained, rows: Rows, frame: Frame, dtype: Any) -> None:
-        problem, last = trained.problem, trained.last
+    def _keep_training(self, trained: Trained, trainer: Trainer, frame: Frame, dtype: Any) -> None:
+        problem, last, rows = trained.problem, trained.last, trainer.rows
         inner = rows.inner(trained.loss)
         losses = inner.value(trained.w, inner.everything())[0]
         self.memory_ = Memory(
             frame,
             trained.loss,
-            self._regularizer(rows),
+            trainer.regularizer,
             rows.labels,
             losses,
             group_sizes(rows),

@@ -28,7 +28,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     which lies between the average of the groups (large τ) and the worst of them (small τ): KL group DRO. The
     defaults need no tuning: columns and targets are put on one scale, and the scale of the residuals, τ and the
     weight of the penalty follow from the data. Small data get their exact optimum, by Newton's method; large data
-    are drawn from, by the default of `stoic.minimize`, for about a second.
+    are drawn from, by the default of `stoic.minimize`.
 
     Parameters
     ----------

@@ -14,7 +14,6 @@ from stoic.fitting.schemas import Schema
 from stoic.fitting.summary import write_summary
 
 _ROLES = ("target", "group", "weight")
-_WORDS = {"yes": True, "no": False, "auto": "auto"}
 
 
 def run_fit(

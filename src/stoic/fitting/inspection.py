@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import GroupDROModel
+from stoic.estimators.locating import spread
 from stoic.estimators.tails import TailIndex, advice, tail_index
 from stoic.fitting.files import load_fitted
 from stoic.fitting.schemas import Schema, Table
@@ -126,7 +127,7 @@ def _classes(y: NDArray[Any]) -> Section:
 
 def _target_row(name: str, y: Vector) -> tuple[str, ...]:
     center = float(np.median(y))
-    numbers = (center, 1.4826 * float(np.median(np.abs(y - center))), float(y.mean()), float(np.abs(y).max()))
+    numbers = (center, spread(y - center), float(y.mean()), float(np.abs(y).max()))
     index = _index(y)
     words = "–" if index is None else f"{index.value:.1f} [{index.low:.1f}, {index.high:.1f}]"
     return name, f"{len(y):,}", *(f"{number:.4g}" for number in numbers), words
