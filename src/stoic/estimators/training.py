@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -91,10 +92,14 @@ class Rows:
 
     def inner(self, loss: Loss) -> GroupLoss | GroupSoftmax:
         """Return the mean losses of a linear model in each group."""
-        how: dict[str, Any] = {"sample_weight": self.weight, "intercept": self.intercept}
         if self.n_outputs > 1:
+            how: dict[str, Any] = {"sample_weight": self.weight, "intercept": self.intercept}
             return GroupSoftmax(self.X, self.y, self.codes, n_classes=self.n_classes, **how)
-        return GroupLoss(self.X, self.y, self.codes, loss=loss, **how)
+        return self._checked.with_loss(loss)
+
+    @cached_property
+    def _checked(self) -> GroupLoss:
+        return GroupLoss(self.X, self.y, self.codes, sample_weight=self.weight, intercept=self.intercept)
 
     def part(self, chosen: NDArray[Any]) -> "Rows":
         """Return some of the rows, by number or by a mask."""

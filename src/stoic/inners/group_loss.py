@@ -1,5 +1,6 @@
 r"""Losses of a linear model, averaged over each group of rows: the inner part of group DRO."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,7 @@ class GroupLoss:
         self.X: Matrix = check_matrix("X", X)
         self.n_samples = int(self.X.shape[0])
         self.y = check_vector("y", y, self.n_samples)
-        check_target = getattr(self.loss, "check_target", None)
-        if check_target is not None:
-            check_target(self.y)
+        self._check_target()
         self.group_labels, codes = encode_groups(groups, self.n_samples)
         weight = None if sample_weight is None else check_weight(sample_weight, codes, self.group_labels)
         self.grouped_rows = GroupedRows(codes, len(self.group_labels), weight)
@@ -105,6 +104,18 @@ class GroupLoss:
             f"GroupLoss({self.n_samples} rows, {self.X.shape[1]} columns, {kind}, {self.n_groups} groups, "
             f"loss={self.loss}, intercept={self.intercept})"
         )
+
+    def with_loss(self, loss: str | Loss) -> "GroupLoss":
+        """Return the same rows with another loss; they are not checked again."""
+        other = copy.copy(self)
+        other.loss = resolve_loss(loss)
+        other._check_target()  # noqa: SLF001 - of its own kind
+        return other
+
+    def _check_target(self) -> None:
+        check_target = getattr(self.loss, "check_target", None)
+        if check_target is not None:
+            check_target(self.y)
 
     @property
     def n_groups(self) -> int:
