@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import stoic
 from stoic import GroupDRORegressor
+from stoic.estimators.stopping import EarlyStopping
 
 N, D = 600, 4
 
@@ -293,6 +294,27 @@ def test_early_stopping_keeps_the_best_weights(data):
     assert stopped.n_samples_drawn_ < 300_000
     losses = [record["validation_loss"] for record in stopped.history_ if "validation_loss" in record]
     assert min(losses) < losses[-1]
+
+
+def test_early_stopping_watches_the_loss_that_is_minimized_on_rows_that_count(data, monkeypatch):
+    """Its threshold is that of the residuals, a thousandth of the targets'."""
+    X, _, groups = data
+    y = X @ np.arange(1.0, X.shape[1] + 1) + 1e-3 * np.random.default_rng(5).standard_normal(N)
+    weight, lone = np.ones(N), groups.astype(object)
+    weight[::7], lone[1] = 0.0, "alone"  # has no row to hold out
+    seen, observe = [], EarlyStopping.observe
+
+    def look(stopping, w, loss):
+        seen.append((loss, stopping.rows))
+        return observe(stopping, w, loss)
+
+    monkeypatch.setattr(EarlyStopping, "observe", look)
+    settings = {"method": "rrosc-tracked", "budget": 100_000, "random_state": 0}
+    model = GroupDRORegressor(early_stopping=True, **settings).fit(X, y, groups=lone, sample_weight=weight)
+    assert {loss for loss, _ in seen} == {model.memory_.loss}
+    held_out = seen[0][1]
+    assert held_out.weight.min() == 1.0
+    assert "alone" not in held_out.labels[held_out.codes]
 
 
 def test_a_fit_that_runs_out_of_budget_warns(data):

@@ -123,3 +123,14 @@ def test_columns_must_be_those_of_the_first_call(data):
     model = GroupDRORegressor().fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="X has 3 features"):
         model.partial_fit(X[:, :3], y, groups=groups)
+
+
+def test_groups_of_mixed_kinds_join(data):
+    X, y, groups = data
+    kinds = np.where(groups == "a", 7, groups.astype(object))
+    model = GroupDRORegressor().fit(X, y, groups=groups)
+    model.partial_fit(X, y, groups=kinds)
+    assert model.groups_.tolist() == [7, "a", "b", "c"]
+    np.testing.assert_array_equal(model.memory_.counts, [N / 3, N / 3, 2 * N / 3, 2 * N / 3])
+    numbers = GroupDRORegressor().fit(X, y, groups=np.arange(N) % 2)
+    assert numbers.partial_fit(X, y, groups=np.arange(N) % 3).groups_.dtype.kind == "i"

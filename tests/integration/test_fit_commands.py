@@ -169,7 +169,8 @@ def test_a_read_only_folder_without_a_cache_will_do(data, tmp_path):
         tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     try:
         environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "STOIC_CACHE_DIR": "/proc/nowhere"}
-        for arguments in ((*FIT, "--out", str(out / "m.stoic")), ("inspect", str(out / "m.stoic"))):
+        model = str(out / "m.stoic")
+        for arguments in ((*FIT, "--out", model), ("inspect", model), ("predict", model, "flats.csv")):
             ended = subprocess.run(  # noqa: S603
                 [sys.executable, "-m", "stoic", *arguments],
                 env=environment,

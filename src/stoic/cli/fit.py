@@ -44,6 +44,7 @@ def _with_settings(command: Any) -> Any:
 )
 @click.option("--classify/--regress", "classifies", default=None, help="Classes are by default what is no number.")
 @_with_settings
+@click.option("--standardize/--no-standardize", default=None, help="Scale columns; dense ones are by default.")
 @click.option("--early-stopping", is_flag=True, help="End at the best worst-group loss on rows held out.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of draws and of rows held out.")
 @click.option("--out", type=_FILE, default=Path("model.stoic"), show_default=True, help="The model's file.")

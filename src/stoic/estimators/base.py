@@ -113,7 +113,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         stopping = None
         if self.early_stopping:
             rows, held_out = split_by_group(rows, self.validation_fraction, rng)
-            stopping = EarlyStopping(held_out, self._loss_at(1.0), self.n_iter_no_change, self.tol)
+            stopping = EarlyStopping(held_out, self.n_iter_no_change, self.tol)
         trainer = self._trainer(rows, rng, stopping)
         trained = trainer.train(self._start(rows, frame))
         if stopping is not None and stopping.best is not None:

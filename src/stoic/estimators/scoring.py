@@ -9,6 +9,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from stoic.errors import InvalidParameter, InvalidProblem, check_one_of, check_probability
+from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
 from stoic.means import MedianOfMeans, median_of_means
 from stoic.protocols import Vector
@@ -52,9 +53,13 @@ def worst_group_score(
     -2.0
     """
     errors, weight = _errors(y_true, y_pred, error, sample_weight)
-    labels, codes = encode_groups(groups, len(errors))
-    groups_of_rows = [codes == i for i in range(len(labels))]
-    return -max(_mean(errors[rows], None if weight is None else weight[rows], delta) for rows in groups_of_rows)
+    return -largest_mean(errors, encode_groups(groups, len(errors))[1], weight, delta)
+
+
+def largest_mean(errors: Vector, codes: IntArray, weight: Vector | None, delta: float | None) -> float:
+    """Return the largest mean of a group, or median of means; see `worst_group_score`."""
+    groups = [codes == code for code in np.unique(codes)]
+    return max(_mean(errors[rows], None if weight is None else weight[rows], delta) for rows in groups)
 
 
 def robust_score(

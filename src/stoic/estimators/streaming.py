@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from stoic.estimators.frames import Frame
 from stoic.estimators.training import Rows, Trainer, group_noise, temperature_of
 from stoic.inners.blocks import sums_by
+from stoic.inners.labels import join_labels
 from stoic.losses import Loss
 from stoic.outers import Linear, LogSumExp
 from stoic.problem import Problem
@@ -54,19 +55,11 @@ class Memory:
 
     def joined(self, labels: NDArray[Any]) -> "Memory":
         """Return the memory with room for groups that are new; all labels sorted."""
-        known = {label: place for place, label in enumerate(self.labels.tolist())}
-        new = [label for label in labels.tolist() if label not in known]
-        if not new:
-            return self
-        every = np.array([*self.labels.tolist(), *new], dtype=np.result_type(self.labels, labels))
-        order = np.argsort(every, kind="stable")
-        zeros = np.zeros(len(new))
-        return replace(
-            self,
-            labels=every[order],
-            losses=np.append(self.losses, zeros)[order],
-            counts=np.append(self.counts, zeros)[order],
-        )
+        every, places = join_labels(self.labels, labels)
+        here = places[: len(self.labels)]
+        losses, counts = np.zeros(len(every)), np.zeros(len(every))
+        losses[here], counts[here] = self.losses, self.counts
+        return replace(self, labels=every, losses=losses, counts=counts)
 
     def with_batch(self, rows: Rows, w: Vector, temperature: float) -> "Memory":
         """Return the memory with the losses of a batch at w in it."""
@@ -84,7 +77,7 @@ class Memory:
 
     def places(self, rows: Rows) -> NDArray[np.intp]:
         """Return the numbers that the groups of a batch have among all."""
-        return np.searchsorted(self.labels, rows.labels)
+        return join_labels(self.labels, rows.labels)[1][len(self.labels) :]
 
 
 def group_sizes(rows: Rows) -> Vector:

@@ -124,8 +124,8 @@ class Rows:
 class Stopping(Protocol):
     """What looks at the weights at each record of the last solve, and may end it."""
 
-    def observe(self, w: Vector) -> float:
-        """Return the loss that is watched."""
+    def observe(self, w: Vector, loss: Loss) -> float:
+        """Return the loss that is watched, on other rows."""
         ...
 
     def look(self, record: Record) -> None:
@@ -142,12 +142,12 @@ class Watch:
     callbacks: Sequence[Callable[[Record], None]] = ()
     stopping: Stopping | None = None
 
-    def options(self, *, is_last: bool) -> dict[str, Any]:
+    def options(self, loss: Loss, *, is_last: bool) -> dict[str, Any]:
         """Return what `minimize` has to know of it."""
-        looks, observers = list(self.callbacks), {}
-        if is_last and self.stopping is not None:
-            looks.append(self.stopping.look)
-            observers = {"validation_loss": self.stopping.observe}
+        looks, observers, stopping = list(self.callbacks), {}, self.stopping
+        if is_last and stopping is not None:
+            looks.append(stopping.look)
+            observers = {"validation_loss": lambda w: stopping.observe(w, loss)}
 
         def call(record: Record) -> None:
             for look in looks:
@@ -256,8 +256,9 @@ class Trainer:
     def solve(self, problem: Problem, w0: Vector, *, share: float, is_last: bool) -> Result:
         """Minimize with a share of the budget; all of it for Newton's method, which stops by itself."""
         n = self.rows.X.shape[0]
-        options = self.watch.options(is_last=is_last)
-        options["observers"] = {"objective": self._objective(problem), **options["observers"]}
+        loss = getattr(problem.inner, "loss", self.loss_at(1.0))
+        options = self.watch.options(loss, is_last=is_last)
+        options["observers"] = {"objective": self._objective(problem, loss), **options["observers"]}
         if self.is_exact:
             budget = 10_000 * n if self.budget is None else self.budget
             method: str | Method = "newton" if self.method == "auto" else self.method
@@ -267,9 +268,8 @@ class Trainer:
         budget = max(1, int(whole * share))
         return minimize(problem, self.method, budget, w0=w0, seed=self.rng, tol=self.watch.tol, **options)
 
-    def _objective(self, problem: Problem) -> Callable[[Vector], float]:
+    def _objective(self, problem: Problem, loss: Loss) -> Callable[[Vector], float]:
         """Return the objective on a sample of the rows."""
-        loss = getattr(problem.inner, "loss", self.loss_at(1.0))
         return problem.with_inner(self.rows.sample(_SAMPLE).inner(loss)).objective
 
     def _scale(self, w: Vector) -> float:

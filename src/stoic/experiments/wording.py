@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from stoic.estimators.displays.drawing import COLORS
 from stoic.experiments.runs import Setting
 from stoic.experiments.spec import PAPER_METHODS, UNTUNED
 
@@ -18,18 +19,18 @@ class Look(NamedTuple):
     symbol: str
 
 
-# The colors of Okabe and Ito, which people with any color vision tell apart; a little darker or brighter where
-# they would be hard to see on their ground.
-LOOKS = (
-    Look("#0072b2", "#56b4e9", "o", "circle"),
-    Look("#c65500", "#ff8f4d", "s", "square"),
-    Look("#00835f", "#35c99a", "^", "triangle-up"),
-    Look("#a64d83", "#e79cc5", "D", "diamond"),
-    Look("#8a6d00", "#e6c34d", "v", "triangle-down"),
-    Look("#5b5fc7", "#a5a8ff", "P", "cross"),
-    Look("#7a4a2b", "#d3a07c", "X", "x"),
-    Look("#555555", "#bbbbbb", "*", "star"),
+_ON_DARK = ("#56b4e9", "#ff8f4d", "#35c99a", "#e79cc5", "#e6c34d", "#a5a8ff", "#d3a07c", "#bbbbbb")
+_MARKERS = (
+    ("o", "circle"),
+    ("s", "square"),
+    ("^", "triangle-up"),
+    ("D", "diamond"),
+    ("v", "triangle-down"),
+    ("P", "cross"),
+    ("X", "x"),
+    ("*", "star"),
 )
+LOOKS = tuple(Look(light, dark, *how) for light, dark, how in zip(COLORS, _ON_DARK, _MARKERS, strict=True))
 SELECTED_BY = {"plain": "mean", "robust": "median of means"}
 """What the validation errors of a cell are reduced to, by way of selection."""
 

@@ -47,6 +47,20 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[NDArray[Any], IntArray]:
     return labels, codes.astype(np.intp, copy=False)
 
 
+def join_labels(known: NDArray[Any], more: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
+    """Return all labels sorted, each once, and the numbers among them of the known labels and then of the others.
+
+    Examples
+    --------
+    >>> labels, numbers = join_labels(np.array(["b", "d"]), np.array(["a", "d"]))
+    >>> labels.tolist(), numbers.tolist()
+    (['a', 'b', 'd'], [1, 2, 0, 2])
+    """
+    are_alike = known.dtype.kind == more.dtype.kind or {known.dtype.kind, more.dtype.kind} <= set("iuf")
+    parts = [known, more] if are_alike else [known.astype(object), more.astype(object)]
+    return encode_groups(np.concatenate(parts), len(known) + len(more))
+
+
 def _as_labels(groups: Any) -> NDArray[Any]:
     """Return an array that keeps every label as it is: NumPy would make the text 'nan' of a missing one."""
     if np.ma.is_masked(groups):
