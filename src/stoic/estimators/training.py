@@ -260,13 +260,17 @@ class Trainer:
         options = self.watch.options(loss, is_last=is_last)
         options["observers"] = {"objective": self._objective(problem, loss), **options["observers"]}
         if self.is_exact:
-            budget = 10_000 * n if self.budget is None else self.budget
             method: str | Method = "newton" if self.method == "auto" else self.method
-            with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
-                return minimize(problem, method, budget, w0=w0, evaluate_every=n, **options)
-        whole = self.rows.default_budget() if self.budget is None else self.budget
-        budget = max(1, int(whole * share))
-        return minimize(problem, self.method, budget, w0=w0, seed=self.rng, tol=self.watch.tol, **options)
+            budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
+        else:
+            whole = self.rows.default_budget() if self.budget is None else self.budget
+            method, budget, more = (
+                self.method,
+                max(1, int(whole * share)),
+                {"seed": self.rng, "tol": self.watch.tol},
+            )
+        with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
+            return minimize(problem, method, budget, w0=w0, **more, **options)
 
     def _objective(self, problem: Problem, loss: Loss) -> Callable[[Vector], float]:
         """Return the objective on a sample of the rows."""
