@@ -265,7 +265,7 @@ class _Run:
     def _look(self) -> Record:
         """Return what the observers see, and count records at which the answer did not move."""
         answer = self._answer()
-        w = answer.copy()
+        w = answer.view()  # states are never changed in place
         w.flags.writeable = False
         with np.errstate(over="ignore", invalid="ignore"):
             moved = float(np.linalg.norm(w - self.last)) / max(1.0, float(np.linalg.norm(w)))

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import tracemalloc
 
 import cvxpy as cp
 import numpy as np
@@ -322,6 +323,23 @@ def test_a_fit_that_runs_out_of_budget_warns(data):
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         model = GroupDRORegressor(method=stoic.Newton(n_steps=1)).fit(X, y, groups=groups)
     assert not model.converged_
+
+
+def test_sparse_rows_are_never_filled_in():
+    """A fit takes at most twenty vectors as long as a row beside the rows."""
+    d, n = 200_000, 2000
+    rng = np.random.default_rng(6)
+    X = sp.csr_array(
+        (rng.standard_normal(20 * n), rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)), (n, d)
+    )
+    y, groups = rng.standard_t(2.5, n), np.arange(n) % 6
+    few = {"max_epochs": 30, "random_state": 0}
+    GroupDRORegressor(**few).fit(X[:500], y[:500], groups=groups[:500])  # kernels
+    tracemalloc.start()
+    GroupDRORegressor(**few).fit(X, y, groups=groups)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 20 * 8 * d
 
 
 # --- odd data ---

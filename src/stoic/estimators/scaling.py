@@ -24,8 +24,8 @@ class Scaling:
 
     @classmethod
     def none(cls, d: int) -> "Scaling":
-        """Return the scaling that leaves d columns as they are."""
-        return cls(np.zeros(d), np.ones(d))
+        """Return the scaling that leaves d columns as they are; one number each stands for all."""
+        return cls(np.broadcast_to(0.0, d), np.broadcast_to(1.0, d))
 
     @classmethod
     def of(cls, X: Any, weight: Vector | None, *, centered: bool) -> "Scaling":

@@ -103,7 +103,7 @@ def mean_curvature(rows: Rows, loss: Loss, w: Vector) -> float:
     some = rows.sample(_SOME_ROWS)
     zeros = np.zeros(len(some.y), dtype=np.intp)
     inner = replace(some, codes=zeros, labels=zeros[:1]).inner(loss)
-    rng = np.random.default_rng(0)
-    signs, one = rng.choice([-1.0, 1.0], size=(_PROBES, w.size)), np.ones(1)
+    rng, one = np.random.default_rng(0), np.ones(1)
+    signs = (rng.choice([-1.0, 1.0], size=w.size) for _ in range(_PROBES))
     products = [v @ inner.hessian_product(w, inner.everything(), one, v) for v in signs]
     return max(float(np.mean(products)) / w.size, 1e-300)

@@ -227,13 +227,15 @@ class Trainer:
     rng: Generator
     watch: Watch = Watch()
 
-    def train(self, w0: Vector) -> Trained:
-        """Return the model, trained from w0."""
+    def train(self, w: Vector) -> Trained:
+        """Return the model, trained from w."""
         results: list[Result] = []
-        w, scale = w0, 1.0
+        scale = 1.0
         while True:
             average = Problem(self.rows.inner(self.loss_at(scale)), Linear(), self.regularizer)
             result = self.solve(average, w, share=_FIRST_SHARE, is_last=False)
+            if not _is_ended(result):
+                result = replace(result, certifier=None)  # it would hold on to vectors of length d
             results.append(result)
             w, before = result.w, scale
             scale = self._scale(w) if self.has_scale else scale
