@@ -19,6 +19,7 @@ _LARGEST_BATCH = 64
 _FEWEST_STEPS = 3000
 _PARTS = 5
 _SINGLE_DRAWS = 32
+_ENOUGH = 5.0  # of μηT, for a stage that forgets its start
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,19 @@ class Pilot:
 
     def shortest(self, step_size: float) -> float:
         """Return how long the first of some stages has to be: 50 and 5/(μη) steps."""
-        return max(50.0, 5.0 / (self.mu * step_size))
+        return max(50.0, _ENOUGH / (self.mu * step_size))
 
     def n_stages(self, n_steps: int, step_size: float) -> int:
         """Return how many stages of doubling length fit."""
         return min(max(1, math.floor(math.log2(n_steps / self.shortest(step_size) + 1.0))), MOST_STAGES)
 
-    def reach(self) -> float:
-        """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice the way seen."""
+    def reach(self, step_size: float, n_steps: int) -> float:
+        """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice the way seen.
+
+        Where so many steps are too few for μ, the pilot saw too little as well, and there is no ball.
+        """
+        if self.mu * step_size * n_steps < _ENOUGH:
+            return math.inf
         return max(2.0 * self.distance, math.sqrt(2.0 * self.eps0 / self.mu)) or math.inf
 
     @property

@@ -230,3 +230,16 @@ def test_blocks_that_do_not_fit_the_batch_are_refused(blocks):
 def test_a_draw_of_nothing_is_refused():
     with pytest.raises(InvalidParameter, match="size=0"):
         GroupLoss(X, Y).draw(0, np.random.default_rng(0))
+
+
+def test_rows_of_a_matrix_that_lies_by_columns_are_drawn_without_a_copy_of_it():
+    X = np.asfortranarray(np.random.default_rng(0).standard_normal((20_000, 50)))
+    inner = GroupLoss(X, np.zeros(20_000), np.arange(20_000) % 2)
+    batch = inner.draw(5, np.random.default_rng(1))
+    tracemalloc.start()
+    value = inner.jacobian(np.ones(50), batch)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.1 * X.nbytes
+    same = GroupLoss(np.ascontiguousarray(X), inner.y, np.arange(20_000) % 2)
+    np.testing.assert_array_equal(value, same.jacobian(np.ones(50), same.draw(5, np.random.default_rng(1))))

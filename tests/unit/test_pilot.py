@@ -123,7 +123,12 @@ def test_a_pilot_measures_the_gap_and_the_way_to_the_optimum(pilot):
     assert pilot.eps0 == pytest.approx(case.range, rel=0.3)
     assert pilot.distance == pytest.approx(np.linalg.norm(case.optimum), rel=0.3)
     assert pilot.gradient_norm == pytest.approx(np.linalg.norm(case.problem.gradient(np.zeros(10))), rel=0.3)
-    assert pilot.reach() >= pilot.distance
+    assert pilot.distance <= pilot.reach(0.1, 1000) < math.inf
+
+
+def test_there_is_no_ball_where_steps_are_too_few_for_the_condition_number(pilot):
+    steps = 5.0 / (pilot.mu * 0.1)
+    assert pilot.reach(0.1, int(steps) + 1) < pilot.reach(0.1, int(steps)) == math.inf
 
 
 def test_a_pilot_bounds_the_curvature_at_the_optimum(pilot):
@@ -152,7 +157,7 @@ def test_a_pilot_without_noise_and_distance_still_gives_settings():
     problem = stoic.Problem(stoic.GroupLoss(np.ones((4, 1)), np.zeros(4)), stoic.Linear())
     pilot = run_pilot(problem, np.zeros(1), np.random.default_rng(0), size=3).within(1000)
     assert (pilot.distance, pilot.eps0, pilot.gradient_noise) == (0.0, 0.0, 0.0)
-    assert pilot.reach() == math.inf
+    assert pilot.reach(0.1, 10**9) == math.inf
     assert 0.0 < pilot.averaging_step(1, 100) < math.inf
 
 

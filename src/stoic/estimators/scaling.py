@@ -44,13 +44,18 @@ class Scaling:
         return cls(mean if centered else np.zeros_like(mean), scale)
 
     def apply(self, X: Any) -> Any:
-        """Return X scaled, in its own precision and form; X itself where nothing is to be done."""
+        """Return X scaled, in its own precision and form; X itself where nothing is to be done.
+
+        Rows of an array lie together then; those of data frames lie across memory.
+        """
         if not self.center.any() and (self.scale == 1.0).all():
-            return X
+            return X if _is_sparse(X) else np.ascontiguousarray(X)
         if _is_sparse(X):
             scaled = X.data / self.scale.astype(X.dtype)[X.indices]
             return sparse.csr_array((scaled, X.indices, X.indptr), shape=X.shape)
-        return (X - self.center.astype(X.dtype)) / self.scale.astype(X.dtype)
+        scaled = np.subtract(X, self.center.astype(X.dtype), order="C")
+        scaled /= self.scale.astype(X.dtype)
+        return scaled
 
     def forward(self, W: Array, intercept: Vector) -> tuple[Array, Vector]:
         """Return the models of scaled columns, one a column of W, that predict what those of plain columns do."""

@@ -167,7 +167,7 @@ class DenseDesign(Design):
         super().__init__(X, intercept=intercept, entries=X.size)
 
     def _gather(self, flat: IntArray) -> DenseRows:
-        rows = self.X.take(flat, axis=0)
+        rows = self.X.take(flat, axis=0) if self.X.flags.c_contiguous else self.X[flat]  # take would copy all of X
         if self.intercept:
             extended = np.empty((len(flat), self.d))
             extended[:, :-1] = rows

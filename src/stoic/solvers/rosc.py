@@ -162,12 +162,13 @@ class ROSC(Averaging):
         b = either(self.reference_size, min(max(2, available * m // 10), enough))
         delta = max(pilot.delta / 6.0, math.exp(-b / 18.0))
         n_steps = planned(self.n_steps, max(1, available - math.ceil(b / m)))
+        step_size = either(self.step_size, pilot.averaging_step(m, n_steps))
         return replace(
             self,
-            step_size=either(self.step_size, pilot.averaging_step(m, n_steps)),
+            step_size=step_size,
             batch_size=m,
             n_steps=n_steps,
-            radius=either(self.radius, pilot.reach()),
+            radius=either(self.radius, pilot.reach(step_size, n_steps)),
             reference_size=b,
             reference_mean=either(self.reference_mean, SmallestBall(delta)),
             levels=either(self.levels, self.levels_for(pilot)),

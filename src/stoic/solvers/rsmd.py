@@ -163,7 +163,7 @@ class RSMD(Recipe):
         step_size = either(self.step_size, pilot.step_size(m))
         total = pilot.n_steps(m)
         n_stages = either(self.n_stages, pilot.n_stages(total, step_size))
-        radius = either(self.radius, pilot.reach())
+        radius = either(self.radius, pilot.reach(step_size, total))
         first = total / (2**n_stages - 1)
         return Restarted(
             tuple(
