@@ -13,6 +13,7 @@ rows the memory is told that our fit takes beside them.
 import argparse
 import importlib
 import multiprocessing
+import resource
 import sys
 import time
 import tracemalloc
@@ -28,14 +29,21 @@ from sklearn.linear_model import HuberRegressor, QuantileRegressor, Ridge, SGDRe
 
 from stoic import GroupDRORegressor
 
+MEMORY = 16 * 2**30
+"""Bytes that a model may take."""
+
 
 class Peer:
     """A model of targets about their median, in units of their spread."""
+
+    takes_sparse: ClassVar = True
 
     def __init__(self, **settings):
         self.settings = settings
 
     def fit(self, X, y, groups):
+        if sparse.issparse(X) and not self.takes_sparse:
+            X = X.toarray()
         self.center = np.median(y)
         self.unit = 1.4826 * np.median(np.abs(y - self.center)) or 1.0
         self.learn(X, (y - self.center) / self.unit, groups)
@@ -86,8 +94,12 @@ class BySkglm(Peer):
 
 
 class ByFairlearn(Peer):
-    """BoundedGroupLoss by the reduction of Agarwal and others; its losses need targets within bounds."""
+    """BoundedGroupLoss by the reduction of Agarwal and others; its losses need targets within bounds.
 
+    Sparse rows it refuses ("Sparse data was passed, but dense data is required"); they are filled in.
+    """
+
+    takes_sparse: ClassVar = False
     grid: ClassVar = {"bound": (0.5, 1.0, 2.0, 4.0)}
 
     def learn(self, X, y, groups):
@@ -116,8 +128,12 @@ def without_vision(name):
 
 
 class ByDro(Peer):
-    """GroupDRO of dro: the largest group loss, by a convex program; groups are a column of numbers."""
+    """GroupDRO of dro: the largest group loss, by a convex program; groups are a column of numbers.
 
+    Sparse rows have no such column to be joined to; they are filled in.
+    """
+
+    takes_sparse: ClassVar = False
     grid: ClassVar = {"model_type": ("lad", "ols")}
 
     def learn(self, X, y, groups):
@@ -182,6 +198,7 @@ def tuned(kind, X, y, groups):
 def measured(kind, rows, send):
     """Send the errors on the test rows and the times of a fit."""
     try:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             X, y, groups, is_test = rows
@@ -217,6 +234,8 @@ def outcome(kind, rows, limit):
 def peak(rows):
     """Return the memory that a fit of ours takes beside its rows at most, in vectors of length d."""
     data = rows.X[~rows.is_test], rows.y[~rows.is_test], rows.groups[~rows.is_test]
+    some = np.random.default_rng(0).permutation(len(data[1]))[:1000]
+    Ours().fit(*(part[some] for part in data))  # kernels have a memory of their own
     tracemalloc.start()
     Ours().fit(*data)
     most = tracemalloc.get_traced_memory()[1]

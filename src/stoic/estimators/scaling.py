@@ -71,7 +71,7 @@ def _is_sparse(X: Any) -> bool:
     return sparse.issparse(X)
 
 
-def _variance(X: Any, mean: Vector, shares: Vector, *, rows: int = 1 << 16) -> Vector:
+def _variance(X: Any, mean: Vector, shares: Vector, *, rows: int = 1 << 11) -> Vector:
     """Return the variances in two passes, a part of the rows at a time."""
     total = np.zeros(X.shape[1])
     for start in range(0, X.shape[0], rows):

@@ -28,7 +28,8 @@ from stoic.solvers.newton import Newton
 _FIRST_SHARE = 0.2  # of the budget, for the average
 _MOST_ROUNDS, _SETTLED = 20, 1e-8  # of the search for a scale on small data
 _SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
-_ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 5e8, 300, 1000  # entries of X that are read by default: about a second
+_ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 1e8, 300, 1000  # entries of X that are read by default
+_FEWEST_RECORDS, _MOST_RECORDS = 5, 50
 _WORST = 0.01  # of the mean loss: how far a temperature of 0 is from the maximum
 _SAMPLE = 2000  # rows on which the history follows the objective
 _NOISE = 3.0  # errors of the group losses that count as no difference
@@ -266,11 +267,9 @@ class Trainer:
             budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
         else:
             whole = self.rows.default_budget() if self.budget is None else self.budget
-            method, budget, more = (
-                self.method,
-                max(1, int(whole * share)),
-                {"seed": self.rng, "tol": self.watch.tol},
-            )
+            method, budget = self.method, max(1, int(whole * share))
+            every = math.ceil(budget / (_records(budget / n) if is_last else _FEWEST_RECORDS))
+            more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
         with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
             return minimize(problem, method, budget, w0=w0, **more, **options)
 
@@ -309,6 +308,11 @@ def group_noise(rows: Rows, losses: Vector, means: Vector) -> float:
     squares = np.square(weight * (losses - means[rows.codes]))
     sums, totals = (sums_by(rows.codes, terms, rows.n_groups) for terms in (squares, weight))
     return float(np.sqrt(np.mean(sums / totals**2)))
+
+
+def _records(epochs: float) -> int:
+    """Return how often the last solve is looked at: twice an epoch, as a look takes a pass over the rows."""
+    return int(min(max(2.0 * epochs, 2 * _FEWEST_RECORDS), _MOST_RECORDS))
 
 
 def _is_ended(result: Result) -> bool:

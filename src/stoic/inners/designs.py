@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,10 +81,15 @@ class Design(ABC):
         c = c / block_sizes(size, blocks)
         if rows.size <= self._max_rows:
             return self._gathered(batch).block_sums(c, blocks)
-        means = np.empty((blocks, p, self.d))
-        for j, (start, stop) in enumerate(pairwise(block_bounds(size, blocks))):
-            for i in range(p):
-                means[j, i] = self._combine_in_parts(c[i, start:stop], rows[i, start:stop])
+        means, bounds = np.empty((blocks, p, self.d)), block_bounds(size, blocks)
+        some = self._max_rows // _PARTS // (p * int(bounds[1]))  # blocks that fit; the first is one of the longest
+        for first in range(0, blocks, max(1, some)):
+            last = min(first + max(1, some), blocks)
+            part = slice(bounds[first], bounds[last])
+            if some > 0:
+                means[first:last] = self._gather(rows[:, part].ravel()).block_sums(c[:, part], last - first)
+            else:
+                means[first] = [self._combine_in_parts(c[i, part], rows[i, part]) for i in range(p)]
         return means
 
     def sums_by(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
