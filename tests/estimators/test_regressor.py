@@ -342,6 +342,23 @@ def test_sparse_rows_are_never_filled_in():
     assert peak <= 20 * 8 * d
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+def test_an_l1_penalty_makes_zeros_by_draws_too(data, penalty, kind):
+    """About those of the exact optimum, and none where the penalty is L2."""
+    X, y, groups = data
+    noise = np.random.default_rng(8).standard_normal((N, 30))
+    wide = kind(np.hstack([X, noise]))
+    settings = {"alpha": 0.1, "l1_ratio": 0.9, "random_state": 0, "standardize": True}
+    exact = GroupDRORegressor(penalty=penalty, **settings).fit(wide, y, groups=groups)
+    drawn = GroupDRORegressor(penalty=penalty, method="rrosc-tracked", budget=100_000, **settings)
+    drawn.fit(wide, y, groups=groups)
+    assert np.count_nonzero(exact.coef_) < 25
+    assert ((exact.coef_ == 0.0) != (drawn.coef_ == 0.0)).sum() <= 4
+    drawn.set_params(penalty="l2").fit(wide, y, groups=groups)
+    assert np.count_nonzero(drawn.coef_) == drawn.coef_.size
+
+
 # --- odd data ---
 
 

@@ -44,6 +44,7 @@ def test_the_hessian_matches_differences_of_the_gradient(kind, intercept):
     ]
     hessian = inner.hessian(w, everything, q)
     np.testing.assert_allclose(hessian, np.stack(columns, axis=1), atol=1e-8)
+    np.testing.assert_allclose(inner.hessian_diagonal(w, everything, q), np.diag(hessian), rtol=1e-6)
     np.testing.assert_allclose(inner.hessian_product(w, everything, q, w), hessian @ w, atol=1e-12)
 
 

@@ -21,6 +21,7 @@ from stoic.estimators.scaling import Scaling
 from stoic.estimators.stopping import EarlyStopping, split_by_group
 from stoic.estimators.streaming import Memory, group_sizes, learn, mean_curvature
 from stoic.estimators.training import Rows, Trained, Trainer, Watch
+from stoic.estimators.zeros import with_zeros
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_weight
@@ -118,6 +119,8 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         trained = trainer.train(self._start(rows, frame))
         if stopping is not None and stopping.best is not None:
             trained = replace(trained, w=stopping.best)
+        if not trained.is_exact:
+            trained = replace(trained, w=with_zeros(trained.problem, trained.w))
         self._keep_training(trained, trainer, frame, batch.X.dtype)
         self.converged_ = trained.has_converged or (stopping is not None and stopping.has_stopped)
         self._tell(trained.last)

@@ -57,7 +57,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         Whether columns are scaled to unit variance, and those of dense X centered; "auto": dense X only. A CSR
         matrix stays one.
     budget : int, optional
-        Rows to draw in all; by default as many as hold 5·10⁸ entries, between 1 and 300 epochs.
+        Rows to draw in all; by default as many as hold 10⁸ entries (10⁹ with square loss or a
+        temperature below 1), between 1 and 300 epochs.
     max_epochs : float, optional
         The same in passes over the rows; the smaller of the two counts.
     tol : float, default 1e-4

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stoic.estimators.frames import Frame
 from stoic.estimators.training import Rows, Trainer, group_noise, temperature_of
+from stoic.estimators.zeros import with_zeros
 from stoic.inners.blocks import sums_by
 from stoic.inners.labels import join_labels
 from stoic.losses import Loss
@@ -94,6 +95,8 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Result]:
     problem = Problem(inner, Linear(q), memory.regularizer)
     anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))
     result = trainer.solve(anchored, w, share=1.0, is_last=True)
+    if not trainer.is_exact:
+        result = replace(result, w=with_zeros(anchored, result.w))
     fresh = mean_curvature(rows, memory.loss, result.w)
     return replace(memory, curvature=(h * before + fresh * size) / (before + size)), result
 

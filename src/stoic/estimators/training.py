@@ -17,7 +17,7 @@ from stoic.estimators.locating import spread, weighted_quantile
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
-from stoic.losses import Loss
+from stoic.losses import Loss, Squared
 from stoic.outers import Linear, LogSumExp
 from stoic.problem import Problem
 from stoic.protocols import Outer, Regularizer, Vector
@@ -29,6 +29,7 @@ _FIRST_SHARE = 0.2  # of the budget, for the average
 _MOST_ROUNDS, _SETTLED = 20, 1e-8  # of the search for a scale on small data
 _SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
 _ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 1e8, 300, 1000  # entries of X that are read by default
+_PATIENCE = 10.0  # with square loss, whose slopes have no bound, and where nearly the worst group alone counts
 _FEWEST_RECORDS, _MOST_RECORDS = 5, 50
 _WORST = 0.01  # of the mean loss: how far a temperature of 0 is from the maximum
 _SAMPLE = 2000  # rows on which the history follows the objective
@@ -68,11 +69,11 @@ class Rows:
         n_entries: int = getattr(self.X, "nnz", self.X.size)
         return max(1.0, n_entries / len(self.y))
 
-    @property
-    def are_few(self) -> bool:
-        """Whether Newton's method takes about a second; it is used too for many classes, which have no kernels."""
+    def are_few(self, patience: float) -> bool:
+        """Whether Newton's method is fast; it is used too for many classes, which have no kernels."""
         n, d = self.X.shape
-        return self.n_outputs > 1 or (n * d * d <= _SMALL if d <= _MOST_DENSE else n * d <= _SMALL_BY_PRODUCTS)
+        work = n * d * d / _SMALL if d <= _MOST_DENSE else n * d / _SMALL_BY_PRODUCTS
+        return self.n_outputs > 1 or work <= patience
 
     @property
     def mean_square(self) -> float:
@@ -115,10 +116,10 @@ class Rows:
         parts = np.split(ordered, np.cumsum(np.bincount(self.codes[ordered], minlength=self.n_groups))[:-1])
         return self.part(np.concatenate([part[: max(1, size // self.n_groups)] for part in parts]))
 
-    def default_budget(self) -> int:
-        """Return the rows to draw: about a second's work, an epoch at least."""
+    def default_budget(self, patience: float) -> int:
+        """Return the rows to draw, an epoch at least."""
         n = self.X.shape[0]
-        drawn = min(max(float(n), _ENTRIES / self.row_length), float(_MOST_EPOCHS * n))
+        drawn = min(max(float(n), patience * _ENTRIES / self.row_length), float(_MOST_EPOCHS * n))
         return max(int(drawn), _LEAST_DRAWS * self.n_groups)
 
 
@@ -254,7 +255,11 @@ class Trainer:
     def is_exact(self) -> bool:
         """Whether the exact optimum of the data is found."""
         by_name = self.method == "newton" or isinstance(self.method, Newton)
-        return by_name or (self.method == "auto" and self.rows.are_few)
+        return by_name or (self.method == "auto" and self.rows.are_few(_PATIENCE if self._is_squared else 1.0))
+
+    @property
+    def _is_squared(self) -> bool:
+        return isinstance(self.loss_at(1.0), Squared)
 
     def solve(self, problem: Problem, w0: Vector, *, share: float, is_last: bool) -> Result:
         """Minimize with a share of the budget; all of it for Newton's method, which stops by itself."""
@@ -266,7 +271,9 @@ class Trainer:
             method: str | Method = "newton" if self.method == "auto" else self.method
             budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
         else:
-            whole = self.rows.default_budget() if self.budget is None else self.budget
+            is_hard = self._is_squared or self.temperature < 1.0
+            default = self.rows.default_budget(_PATIENCE if is_hard else 1.0)
+            whole = default if self.budget is None else self.budget
             method, budget = self.method, max(1, int(whole * share))
             every = math.ceil(budget / (_records(budget / n) if is_last else _FEWEST_RECORDS))
             more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}

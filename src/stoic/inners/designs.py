@@ -112,6 +112,15 @@ class Design(ABC):
             total[-1] = total[:, -1] = self._combine_all(c)
         return total
 
+    def gram_diagonal(self, c: Vector) -> Vector:
+        """Return the diagonal of `gram`, without forming it."""
+        total = np.zeros(self.d)
+        for part in self._parts(self.n_rows):
+            total[: self.X.shape[1]] += self._squares_of(self.X[part], c[part])
+        if self.intercept:
+            total[-1] = c.sum()
+        return total
+
     def _gathered(self, batch: RowBatch) -> Gathered:
         if batch.gathered is None or batch.gathered_from is not self:
             batch.gathered, batch.gathered_from = self._gather(batch.rows.ravel()), self  # type: ignore[union-attr]
@@ -160,6 +169,10 @@ class Design(ABC):
         """Return the sum of c times the outer products of some rows."""
 
     @abstractmethod
+    def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
+        """Return the sum of c times the squares of the entries of some rows."""
+
+    @abstractmethod
     def _needs_conversion(self) -> bool:
         """Whether a product with all of X makes a temporary copy of it; it is then formed part by part."""
 
@@ -181,6 +194,9 @@ class DenseDesign(Design):
 
     def _gram_of(self, rows: Matrix, c: Array) -> Array:
         return np.asarray((rows * c).T @ rows)
+
+    def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
+        return np.asarray(c @ np.square(rows))
 
     def _needs_conversion(self) -> bool:
         return self.X.dtype != np.float64 or not self.X.flags.forc
@@ -214,6 +230,10 @@ class CSRDesign(Design):
 
     def _gram_of(self, rows: Matrix, c: Array) -> Array:
         return np.asarray((rows.multiply(c).T @ rows).toarray())
+
+    def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
+        rows.sum_duplicates()  # rows are a copy
+        return np.asarray(rows.power(2).T @ c)
 
     def _needs_conversion(self) -> bool:
         return bool(self.X.dtype != np.float64)

@@ -167,6 +167,10 @@ class GroupLoss:
         """Return Σ q_i ∇²g_i(w) for the batch of all rows, of shape (d, d)."""
         return self.gram(self._curvatures(w, batch, q))
 
+    def hessian_diagonal(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
+        """Return the diagonal of what `hessian` returns, without forming it."""
+        return self._design.gram_diagonal(self._curvatures(w, batch, q))
+
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
         """Return what `hessian` returns times v, without forming it."""
         return self.combine(self._curvatures(w, batch, q) * self.predict(v, batch), batch)
