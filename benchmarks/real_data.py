@@ -12,6 +12,7 @@ the reason. Of sparse rows the memory is told that our fit takes beside them.
 
 import argparse
 import importlib
+import json
 import multiprocessing
 import resource
 import sys
@@ -250,7 +251,9 @@ def main():
     parser.add_argument("data", nargs="+", help=USAGE)
     parser.add_argument("--models", nargs="*", default=list(MODELS), help=f"some of: {', '.join(MODELS)}")
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds for a model with its grid (1800)")
+    parser.add_argument("--settings", type=json.loads, default={}, help="of ours, as JSON (none)")
     given = parser.parse_args()
+    Ours.grid = {name: (value,) for name, value in given.settings.items()}
     for name, rows in load(given.data):
         print(f"\n{name}: {(~rows.is_test).sum()} rows to fit, {rows.X.shape[1]} columns", flush=True)
         head = f"{'MAE':>9}{'MSE':>12}{'worst MAE':>11}  {'group':<10}{'fit/ours':>9}{'first':>8}  settings"

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import stoic
 from stoic import GroupDRORegressor
+from stoic.estimators import training
 from stoic.estimators.stopping import EarlyStopping
 
 N, D = 600, 4
@@ -323,6 +324,15 @@ def test_a_fit_that_runs_out_of_budget_warns(data):
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         model = GroupDRORegressor(method=stoic.Newton(n_steps=1)).fit(X, y, groups=groups)
     assert not model.converged_
+
+
+def test_square_loss_is_solved_exactly_for_ten_times_the_work(data, monkeypatch):
+    X, y, groups = data
+    monkeypatch.setattr(training, "_SMALL", N * D * D / 5.0)
+    drawn, exact = (
+        GroupDRORegressor(loss, budget=10_000).fit(X, y, groups=groups) for loss in ("huber", "squared")
+    )
+    assert exact.n_iter_ < 50 < drawn.n_iter_
 
 
 def test_sparse_rows_are_never_filled_in():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import stoic
 from commands import refused, run
 from stoic.cli.main import main
 
@@ -82,9 +83,11 @@ def test_settings_reach_the_estimator():
         "l1",
         "--temperature",
         "inf",
+        "--no-standardize",
         "--out",
         "m.stoic",
     )
+    assert stoic.load_model("m.stoic").standardize is False
     shown = done("inspect", "m.stoic")
     assert "Quantile(level=0.9" in shown
     assert "L1(alpha=" in shown

@@ -38,9 +38,11 @@ def with_zeros(problem: Problem, w: Vector) -> Vector:
         slope = inner.vjp(w, rows, q) + l2 * w + linear
         curvature = inner.hessian_diagonal(w, rows, q) + l2
         ends = (w != 0.0) & (l1 > 0.0) & (np.abs(curvature * w - slope) <= l1)
+        if not ends.any():
+            break
         trial = np.where(ends, 0.0, w)
         value = problem.objective(trial)
-        if not ends.any() or value > reached:
+        if value > reached:
             break
         w, reached = trial, value
     return w
