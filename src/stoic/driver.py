@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.advice import truncation_advice
-from stoic.certificate import Certificate
+from stoic.certificate.certificate import Certificate
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
@@ -321,7 +321,7 @@ class _Run:
 
 def _certificate(problem: Problem, w: Vector, w0: Vector, delta: float, budget: int) -> Certificate:
     """Make the certificate of w with random numbers of its own: w itself is their seed."""
-    from stoic.certifying import certify, fewest_samples  # noqa: PLC0415 - loads what few results are asked for
+    from stoic.certificate.certifying import certify, fewest_samples  # noqa: PLC0415 - loads what few results are asked for
 
     seed = int.from_bytes(hashlib.sha256(w.tobytes()).digest()[:8], "big")
     samples = max(budget, fewest_samples(problem))

@@ -6,7 +6,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from stoic.certificate import Certificate
+from stoic.certificate.certificate import Certificate
 from stoic.errors import SolveFailed
 from stoic.protocols import Vector
 

@@ -8,8 +8,8 @@ import pytest
 
 import stoic
 from catalog import CASES
-from stoic.certificate import Certificate, Constant, Promise
-from stoic.certifying import fewest_samples
+from stoic.certificate.certificate import Certificate, Constant, Promise
+from stoic.certificate.certifying import fewest_samples
 from stoic.experiments.tails.laws import GroupLaw
 
 EXACT = ["logsumexp-l2", "linear-zero", "logsumexp-l1"]

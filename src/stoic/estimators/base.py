@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stoic.certificate import Certificate
+from stoic.certificate.certificate import Certificate
 from stoic.errors import check_count, check_one_of, check_positive, check_probability, check_real
 from stoic.estimators.frames import Frame, Target
 from stoic.estimators.scaling import Scaling

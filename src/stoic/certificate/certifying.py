@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from stoic.certificate import Certificate, Constant, Promise
+from stoic.certificate.certificate import Certificate, Constant, Promise
 from stoic.errors import check_count, check_probability
 from stoic.growing import growing_plan
 from stoic.inners.metered import Metered
