@@ -14,6 +14,7 @@ from numpy.random import Generator
 
 from stoic.advice import truncation_advice
 from stoic.certificate.certificate import Certificate
+from stoic.certificate.duality import duality_gap
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
@@ -141,7 +142,7 @@ def minimize(
     return run.result()
 
 
-_COUNTS = ("samples", "evaluations", "seconds", "stage", "truncated_y", "truncated_z")
+_COUNTS = ("samples", "evaluations", "seconds", "stage", "truncated_y", "truncated_z", "duality_gap")
 
 
 def _generator(seed: int | Generator | None) -> Generator:
@@ -192,14 +193,14 @@ class _Run:
         self.meter = Metered(problem.inner, budget)
         self.problem = problem.with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
-        self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
+        self.seconds, self.quiet, self.recorded_samples, self.looked_at = 0.0, 0, -1, 0
         self.history: list[Record] = []
 
     def start(self, method: Method, w0: Vector, delta: float, engine: str) -> None:
         """Choose open settings from a pilot, and start the solver."""
         began = time.perf_counter()
         self.method, self.last, self.answer = method, w0, w0
-        self.w0, self.delta = w0, delta
+        self.delta = delta
         try:
             with np.errstate(all="ignore"):
                 check_engine(engine, self.problem, self.meter)
@@ -251,7 +252,7 @@ class _Run:
     def _observe(self) -> None:
         """Add a record, and let the callback and the tolerance end the solve."""
         is_watched = bool(self.observers) or self.tol is not None  # only then has the answer to be known
-        record = {**self._record(), **(self._look() if is_watched else {})}
+        record = {**self._record(), **self._gap(), **(self._look() if is_watched else {})}
         self.history.append(record)
         self.recorded, self.recorded_samples = self.chunk, self.meter.samples
         if self.chunk.ending is None and self.quiet >= _QUIET_EVALUATIONS:
@@ -273,6 +274,19 @@ class _Run:
             self.quiet = self.quiet + 1 if moved < self.tol else 0
         self.last, self.answer = w, answer
         return {name: float(observe(w)) for name, observe in self.observers.items()}
+
+    def _gap(self) -> Record:
+        """Return the duality gap where the method goes through all data, once for as many samples as there are."""
+        n, samples = self._bare.inner.n_samples, self.meter.samples
+        if n is None or samples < self.looked_at + n or not getattr(self.solver, "uses_all_data", False):
+            return {}
+        self.looked_at = samples
+        return {"duality_gap": duality_gap(self._bare, self._answer())}
+
+    @property
+    def _bare(self) -> Problem:
+        """The problem without the meter."""
+        return self.problem.with_inner(self.meter.inner)
 
     def _answer(self) -> Vector:
         return self.solver.output(self.engine.settled(self.solver, self.chunk).state)
@@ -308,21 +322,13 @@ class _Run:
             truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
             solver=self.method,
-            certifier=partial(
-                _certificate,
-                self.problem.with_inner(self.meter.inner),
-                w.copy(),
-                self.w0,
-                self.delta,
-                self.meter.budget,
-            ),
+            certifier=partial(_certificate, self._bare, w.copy(), self.delta, self.meter.budget),
         )
 
 
-def _certificate(problem: Problem, w: Vector, w0: Vector, delta: float, budget: int) -> Certificate:
+def _certificate(problem: Problem, w: Vector, delta: float, budget: int) -> Certificate:
     """Make the certificate of w with random numbers of its own: w itself is their seed."""
-    from stoic.certificate.certifying import certify, fewest_samples  # noqa: PLC0415 - loads what few results are asked for
+    from stoic.certificate.certifying import certify_within  # noqa: PLC0415 - loads what few results are asked for
 
     seed = int.from_bytes(hashlib.sha256(w.tobytes()).digest()[:8], "big")
-    samples = max(budget, fewest_samples(problem))
-    return certify(problem, w, delta=delta, samples=samples, w0=w0, seed=seed)
+    return certify_within(problem, w, delta=delta, samples=budget, seed=seed)

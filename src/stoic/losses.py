@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
+from scipy.special import expit, kl_div
 
 from stoic.errors import InvalidParameter, InvalidProblem, check_positive, check_probability
 from stoic.protocols import Array, Vector
@@ -13,9 +14,12 @@ from stoic.protocols import Array, Vector
 class Loss(Protocol):
     r"""A loss :math:`\ell(t, y)`, convex in the prediction t.
 
-    Two optional methods are called where a loss has them: ``check_target(y)`` raises `InvalidProblem` where a
+    Optional methods are called where a loss has them: ``check_target(y)`` raises `InvalidProblem` where a
     target is not of the kind that the loss needs; ``second_derivative(prediction, target)``, in the prediction and
-    entry by entry, is what Newton's method needs.
+    entry by entry, is what Newton's method needs. Two more are what a certificate by duality needs:
+    ``conjugate_gap(slope, prediction, target)`` is :math:`\ell(t, y) + \ell^*(\theta, y) - \theta t \ge 0` for the
+    convex conjugate :math:`\ell^*` in the prediction, without cancellation where slopes are in their range; and
+    ``slope_range(target)`` are the lowest and the highest θ at which :math:`\ell^*` is finite.
     """
 
     @property
@@ -61,6 +65,14 @@ class Squared:
         """Return 2."""
         return np.full(np.broadcast(prediction, target).shape, 2.0)
 
+    def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
+        """Return (t − y − θ/2)²."""
+        return np.square(np.subtract(prediction, target) - 0.5 * slope)
+
+    def slope_range(self, target: Array) -> tuple[Array, Array]:
+        """Return −inf and inf."""
+        return np.full_like(target, -np.inf), np.full_like(target, np.inf)
+
 
 @dataclass(frozen=True)
 class Huber:
@@ -101,6 +113,17 @@ class Huber:
     def second_derivative(self, prediction: Array, target: Array) -> Array:
         """Return 2 near zero, 0 far from it."""
         return np.where(np.abs(np.subtract(prediction, target)) <= self.threshold, 2.0, 0.0)
+
+    def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
+        """Return (c − θ/2)(c − θ/2 + 2(r − c)) with r cut to c at ±h."""
+        residual = np.subtract(prediction, target)
+        near = _cut(residual, -self.threshold, self.threshold)
+        missing = near - 0.5 * slope
+        return missing * (missing + 2.0 * (residual - near))
+
+    def slope_range(self, target: Array) -> tuple[Array, Array]:
+        """Return −2h and 2h."""
+        return np.full_like(target, -2.0 * self.threshold), np.full_like(target, 2.0 * self.threshold)
 
 
 @dataclass(frozen=True)
@@ -145,6 +168,14 @@ class Absolute:
     def second_derivative(self, prediction: Array, target: Array) -> Array:
         """Return 1/s near zero, 0 far from it."""
         return np.where(np.abs(np.subtract(prediction, target)) <= self.smoothing, self.curvature, 0.0)
+
+    def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
+        """Return (c − sθ)((c − sθ)/2 + r − c)/s with r cut to c at ±s."""
+        return _smoothed_gap(np.subtract(prediction, target), slope, (-1.0, 1.0), self.smoothing)
+
+    def slope_range(self, target: Array) -> tuple[Array, Array]:
+        """Return −1 and 1."""
+        return np.full_like(target, -1.0), np.full_like(target, 1.0)
 
 
 @dataclass(frozen=True)
@@ -198,6 +229,15 @@ class Quantile:
         residual = np.subtract(target, prediction)
         return np.where(self._near(residual) == residual, self.curvature, 0.0)
 
+    def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
+        """Return (c + sθ)((c + sθ)/2 + r − c)/s with r = y − t cut to c at (τ − 1)s and τs."""
+        ends = self.level - 1.0, self.level
+        return _smoothed_gap(np.subtract(target, prediction), np.negative(slope), ends, self.smoothing)
+
+    def slope_range(self, target: Array) -> tuple[Array, Array]:
+        """Return −τ and 1 − τ."""
+        return np.full_like(target, -self.level), np.full_like(target, 1.0 - self.level)
+
     def _near(self, residual: Array) -> Array:
         return _cut(residual, (self.level - 1.0) * self.smoothing, self.level * self.smoothing)
 
@@ -229,6 +269,15 @@ class Logistic:
         """Return σ(t)(1 − σ(t)) of the logistic function σ, without overflow."""
         t = np.abs(np.multiply(prediction, target))
         return np.exp(-t - 2.0 * np.log1p(np.exp(-t)))
+
+    def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
+        """Return the relative entropy of the probabilities −yθ and 1 + yθ to those at t, of −y and of y."""
+        margin, share = np.multiply(prediction, target), np.multiply(np.negative(target), slope)
+        return np.asarray(kl_div(share, expit(-margin)) + kl_div(1.0 - share, expit(margin)))
+
+    def slope_range(self, target: Array) -> tuple[Array, Array]:
+        """Return 0 and −y, the lower first."""
+        return np.minimum(np.negative(target), 0.0), np.maximum(np.negative(target), 0.0)
 
     def check_target(self, y: Vector) -> None:
         """Raise `InvalidProblem` unless every label is −1 or +1."""
@@ -296,3 +345,10 @@ def _suggestion(name: str) -> str:
 def _cut(x: Array, low: float, high: float) -> Array:
     """Return x cut to [low, high]; several times faster than numpy.clip on small arrays."""
     return np.minimum(np.maximum(x, low), high)
+
+
+def _smoothed_gap(residual: Array, slope: Array, ends: tuple[float, float], s: float) -> Array:
+    """Return ℓ + ℓ* − θr for the Moreau envelope ℓ, of parameter s, of max(θ₁r, θ₂r), ends θ₁ < 0 < θ₂."""
+    near = _cut(residual, ends[0] * s, ends[1] * s)
+    missing = near - s * slope
+    return missing * (0.5 * missing + (residual - near)) / s

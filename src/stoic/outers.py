@@ -34,6 +34,7 @@ class Linear:
 
     weights: ArrayLike | None = None
     smoothness: ClassVar[float] = 0.0
+    is_convex: ClassVar[bool] = True
     _c: Vector | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -97,6 +98,7 @@ class LogSumExp:
     temperature: float
     prior: ArrayLike | None = None
     lipschitz: ClassVar[float] = 1.0
+    is_convex: ClassVar[bool] = True
     _pi: Vector | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -184,6 +186,7 @@ class SmoothCVaR:
     level: float
     temperature: float
     lipschitz: ClassVar[float] = 1.0
+    is_convex: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "temperature", check_positive("temperature", self.temperature))
@@ -269,6 +272,11 @@ class MeanVariance:
     def gradient(self, u: Vector) -> Vector:
         """Return ∇f(u)."""
         return np.array([-1.0 - 2.0 * self.weight * self._moments(u)[0], self.weight])
+
+    def hessian(self, u: Vector) -> Array:
+        """Return ∇²f(u): −2·weight in its first entry."""
+        self._moments(u)
+        return np.array([[-2.0 * self.weight, 0.0], [0.0, 0.0]])
 
     def _moments(self, u: Vector) -> tuple[float, float]:
         if len(u) != 2:

@@ -107,9 +107,13 @@ class Problem:
 
     def objective(self, w: Vector) -> float:
         """Return F(w), exact over the data."""
+        return self.smooth(w) + self.regularizer.value(w)
+
+    def smooth(self, w: Vector) -> float:
+        """Return f(g(w)), exact over the data."""
         w = self.check_point("w", w)
         with np.errstate(over="ignore"):
-            return self.outer.value(self.inner.value(w, self._data)[0]) + self.regularizer.value(w)
+            return self.outer.value(self.inner.value(w, self._data)[0])
 
     def gradient(self, w: Vector) -> Vector:
         """Return ∇(f∘g)(w), the gradient of the smooth part, exact over the data."""

@@ -15,8 +15,8 @@ Batch = TypeVar("Batch")
 class Outer(Protocol):
     r"""The outer function :math:`f : \mathbb R^p \to \mathbb R`.
 
-    Two optional attributes are read where a part has them: ``lipschitz`` (C_f) and ``smoothness``
-    (L_f; 0 declares that f is linear).
+    Optional attributes are read where a part has them: ``lipschitz`` (C_f), ``smoothness`` (L_f; 0 declares that
+    f is linear) and ``is_convex``, which a certificate otherwise names as an assumption.
     """
 
     def value(self, u: Vector) -> float:
@@ -32,7 +32,10 @@ class Regularizer(Protocol):
     r"""The convex function :math:`r`; infinite outside its domain.
 
     Two optional attributes are read where a part has them: ``strong_convexity``, the modulus of r, and
-    ``is_isotropic``, whether r is a multiple of a squared distance (its prox in a ball is then a projection).
+    ``is_isotropic``, whether r is a multiple of a squared distance (its prox in a ball is then a projection). Two
+    optional methods are what a certificate by duality needs, r* being the convex conjugate of r:
+    ``conjugate_gap(w, v)`` is :math:`r(w) + r^*(-v) + \langle v, w \rangle \ge 0` for w in the domain, and
+    ``feasible(v)`` is the vector nearest to v at which :math:`r^*(-v)` is finite.
     """
 
     def value(self, w: Vector) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +47,21 @@ class _Penalty:
         a, b = self.weights
         kept = v - np.minimum(np.maximum(v, -step * a), step * a) if a else v
         return kept / (1.0 + step * b)
+
+    def conjugate_gap(self, w: Vector, v: Vector) -> float:
+        """Return r(w) + r*(−v) + ⟨v, w⟩ = Σ (bw + e)²/(2b) + a|w| + (v − e)w, e the excess of v over ±a."""
+        a, b = self.weights
+        inside = np.minimum(np.maximum(v, -a), a)
+        excess = v - inside
+        if b == 0.0 and excess.any():
+            return math.inf
+        bent = np.square(b * w + excess).sum() / (2.0 * b) if b else 0.0
+        return float(bent + (a * np.abs(w) + inside * w).sum())
+
+    def feasible(self, v: Vector) -> Vector:
+        """Return v, cut at ±a where b is 0."""
+        a, b = self.weights
+        return v if b else np.minimum(np.maximum(v, -a), a)
 
 
 @dataclass(frozen=True)
@@ -171,6 +186,18 @@ class Box:
             raise InvalidParameter(f"Box has {low.size} bounds for {v.size} variables; give one for each.")
         return np.minimum(np.maximum(v, low), high)
 
+    def conjugate_gap(self, w: Vector, v: Vector) -> float:
+        """Return ⟨v, w⟩ less its minimum over the box; inf where that is −inf."""
+        low, high, _ = self._bounds
+        chosen, corner = v != 0.0, np.where(v > 0.0, low, high)
+        return float(v[chosen] @ (w - corner)[chosen])
+
+    def feasible(self, v: Vector) -> Vector:
+        """Return v, not negative where the box is open above, not positive where it is open below."""
+        low, high, _ = self._bounds
+        lowest, highest = np.where(high < np.inf, -np.inf, 0.0), np.where(low > -np.inf, np.inf, 0.0)
+        return np.minimum(np.maximum(v, lowest), highest)
+
 
 @dataclass(frozen=True)
 class Simplex:
@@ -208,6 +235,14 @@ class Simplex:
         w: Vector = np.maximum(x - max(excess[active - 1] / active, -self.total), 0.0)
         return w
 
+    def conjugate_gap(self, w: Vector, v: Vector) -> float:
+        """Return ⟨v, w⟩ − total·min v, the gap of Frank and Wolfe, for w in the simplex."""
+        return float((w * (v - v.min())).sum())
+
+    def feasible(self, v: Vector) -> Vector:
+        """Return v: the domain is bounded."""
+        return v
+
 
 @dataclass(frozen=True)
 class LeavingLast:
@@ -227,6 +262,18 @@ class LeavingLast:
     def prox(self, v: Vector, step: float) -> Vector:
         """Return v with the prox of r in the other coordinates."""
         return np.concatenate([self.regularizer.prox(v[: -self.count], step), v[-self.count :]])
+
+    def conjugate_gap(self, w: Vector, v: Vector) -> float:
+        """Return the gap of r in the other coordinates; inf unless v is zero in the last ones."""
+        rest: Any = self.regularizer
+        return (
+            math.inf if v[-self.count :].any() else float(rest.conjugate_gap(w[: -self.count], v[: -self.count]))
+        )
+
+    def feasible(self, v: Vector) -> Vector:
+        """Return zeros in the last coordinates, and what r wants in the others."""
+        rest: Any = self.regularizer
+        return np.concatenate([rest.feasible(v[: -self.count]), np.zeros(self.count)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,6 +315,21 @@ class Anchored:
             raise InvalidParameter(f"center has {self.center.size} entries for {v.size} variables.")
         pull = step * self.weight
         return self.regularizer.prox((v + pull * self.center) / (1.0 + pull), step / (1.0 + pull))
+
+    def conjugate_gap(self, w: Vector, v: Vector) -> float:
+        """Return r(w) − r(u) − ⟨s, w − u⟩ + (weight/2)‖w − u‖² at the minimizer u of value(u) + ⟨v, u⟩, s ∈ ∂r(u)."""
+        bare: Any = self.regularizer
+        if self.weight == 0.0:
+            return float(bare.conjugate_gap(w, v))
+        u = bare.prox(self.center - v / self.weight, 1.0 / self.weight)
+        slope = self.weight * (self.center - u) - v
+        linearized = float(bare.value(w) - bare.value(u) - slope @ (w - u))
+        return max(0.0, linearized) + L2(self.weight).value(w - u)
+
+    def feasible(self, v: Vector) -> Vector:
+        """Return v, or what r wants where the weight is 0."""
+        bare: Any = self.regularizer
+        return v if self.weight else bare.feasible(v)
 
 
 def prox_in_ball(regularizer: Regularizer, v: Vector, step: float, center: Vector, radius: float) -> Vector:

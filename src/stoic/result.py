@@ -4,14 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stoic.certificate.certificate import Certificate
 from stoic.errors import SolveFailed
 from stoic.protocols import Vector
 
+if TYPE_CHECKING:
+    from stoic.certificate.certificate import Certificate
+
 Record = Mapping[str, float]
-"""One line of a history: samples, evaluations, seconds, stage, truncated shares, and the observers' values."""
+"""One line of a history: samples, evaluations, seconds, stage, truncated shares, the observers' values, and the
+duality gap of the answer where a method goes through all data."""
 
 
 class Status(Enum):
@@ -82,11 +85,11 @@ class Result:
     truncated_z: float
     history: list[Record]
     solver: object
-    certifier: Callable[[], Certificate] | None = field(default=None, repr=False, compare=False)
+    certifier: "Callable[[], Certificate] | None" = field(default=None, repr=False, compare=False)
 
     @cached_property
-    def certificate(self) -> Certificate:
-        """What is known about F(w) − F*, from as many samples again; made when it is first asked for.
+    def certificate(self) -> "Certificate":
+        """What is known about F(w) − F*, over all data or from as many samples again; made when first asked for.
 
         A result that was copied to another process has none: see `certify`.
         """

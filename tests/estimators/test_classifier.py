@@ -53,6 +53,7 @@ def test_penalties_are_those_of_minimize(data, penalty):
         assert np.count_nonzero(model.coef_) < model.coef_.size
 
 
+@pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 def test_two_classes_may_be_drawn(data):
     X, y, groups = data
     exact = GroupDROClassifier().fit(X, y == "one", groups=groups)
@@ -60,6 +61,7 @@ def test_two_classes_may_be_drawn(data):
     np.testing.assert_allclose(drawn.predict_proba(X), exact.predict_proba(X), atol=0.02)
 
 
+@pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 def test_many_classes_may_be_drawn_too(data):
     X, y, groups = data
     exact = GroupDROClassifier().fit(X, y, groups=groups)

@@ -53,6 +53,7 @@ def test_a_baseline_is_drawn_beside_the_model(model):
     assert "squared" in display.ax_.get_xlabel()
 
 
+@pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 def test_convergence_shows_both_phases_and_truncation():
     drawn = GroupDRORegressor("squared", method="rrosc-tracked", budget=60_000, random_state=0)
     history = drawn.fit(X, Y, groups=GROUPS).history_

@@ -15,7 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.certificate.certificate import Certificate
+from stoic.certificate.certifying import certify
 from stoic.errors import check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.frames import Frame, Target
 from stoic.estimators.scaling import Scaling
 from stoic.estimators.stopping import EarlyStopping, split_by_group
@@ -116,14 +118,18 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             rows, held_out = split_by_group(rows, self.validation_fraction, rng)
             stopping = EarlyStopping(held_out, self.n_iter_no_change, self.tol)
         trainer = self._trainer(rows, rng, stopping)
-        trained = trainer.train(self._start(rows, frame))
+        start = self._start(rows, frame)
+        trained = trainer.train(start)
         if stopping is not None and stopping.best is not None:
             trained = replace(trained, w=stopping.best)
         if not trained.is_exact:
             trained = replace(trained, w=with_zeros(trained.problem, trained.w))
+        last = trained.last
+        w, more, reached = converge(trainer, trained.problem, trained.w, start, last)
+        trained = replace(trained, w=w, results=trained.results + (() if more is None else (more,)))
         self._keep_training(trained, trainer, frame, batch.X.dtype)
-        self.converged_ = trained.has_converged or (stopping is not None and stopping.has_stopped)
-        self._tell(trained.last)
+        self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
+        self._tell(more or last, reached, has_stopped=stopping is not None and stopping.has_stopped)
 
     def _learn(self, batch: Batch) -> None:
         """Go on with checked rows from what is known."""
@@ -132,14 +138,14 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         n_outputs = rows.n_outputs
         coef, intercept = np.reshape(self.coef_, (n_outputs, -1)), np.reshape(self.intercept_, -1)
         trainer = self._trainer(rows, _generator(self.random_state), None)
-        self.memory_, result = learn(memory, trainer, memory.frame.variable(coef, intercept))
-        self._keep_model(result.w, batch.X.dtype)
-        self.n_iter_ += result.n_steps
-        self.n_samples_drawn_ += result.samples
-        self.history_ += in_units(result.history, memory.frame.target.loss_unit)
-        self.converged_ = result.status.is_success
+        self.memory_, w, results, reached = learn(memory, trainer, memory.frame.variable(coef, intercept))
+        self._keep_model(w, batch.X.dtype)
+        for result in results:
+            self.n_iter_ += result.n_steps
+            self.n_samples_drawn_ += result.samples
+            self.history_ += in_units(result.history, memory.frame.target.loss_unit)
         self._certifier = None
-        self._tell(result)
+        self._tell(results[-1], reached)
 
     def _rows(self, batch: Batch, frame: Frame) -> Rows:
         X, y = frame.scaling.apply(batch.X), frame.target.apply(batch.y)
@@ -187,7 +193,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     # --- what is kept ---
 
     def _keep_training(self, trained: Trained, trainer: Trainer, frame: Frame, dtype: Any) -> None:
-        problem, last, rows = trained.problem, trained.last, trainer.rows
+        problem, rows = trained.problem, trainer.rows
         inner = rows.inner(trained.loss)
         losses = inner.value(trained.w, inner.everything())[0]
         self.memory_ = Memory(
@@ -203,7 +209,6 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._keep_model(trained.w, dtype)
         self.n_iter_ = sum(result.n_steps for result in trained.results)
         self.n_samples_drawn_ = sum(result.samples for result in trained.results)
-        self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
         self.history_ = in_units(trained.history, frame.target.loss_unit)
         self._certifier = trained
 
@@ -218,11 +223,15 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return coef_ and intercept_ in the shapes of their kind of model; given (outputs, d) and (outputs,)."""
         return coef, intercept
 
-    def _tell(self, result: Result) -> None:
+    def _tell(self, result: Result, reached: Convergence, *, has_stopped: bool = False) -> None:
+        """Say whether the fit has converged; one that was stopped early has not, and needs no warning."""
+        self.converged_ = reached.is_reached
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # what was reached is kept, and the program may end
-        if not self.converged_ and result.status is not Status.STOPPED:
+        if result.status is Status.DIVERGED:
             warnings.warn(f"the fit did not converge: {result.message}", ConvergenceWarning, stacklevel=4)
+        elif not (self.converged_ or has_stopped or result.status is Status.STOPPED):
+            warnings.warn(reached.message, ConvergenceWarning, stacklevel=4)
 
     @property
     def certificate_(self) -> Certificate:
@@ -233,10 +242,9 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             raise AttributeError(
                 "certificate_ needs the rows of the fit; a model that was saved or fitted in parts has none."
             )
-        unit = self.memory_.frame.target.loss_unit
-        found: Certificate = trained.last.certificate
-        promise = None if found.promise is None else found.promise._replace(gap=found.promise.gap * unit)
-        return replace(found, bound=found.bound * unit, promise=promise)
+        unit, n = self.memory_.frame.target.loss_unit, trained.problem.inner.n_samples or 0
+        found = certify(trained.problem, trained.w, samples=n)
+        return replace(found, bound=found.bound * unit, estimate=found.estimate * unit)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -251,7 +259,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
 def in_units(history: list[Record], unit: float) -> list[Record]:
     """Return records with losses in the units of the targets."""
-    losses = ("objective", "validation_loss")
+    losses = ("objective", "validation_loss", "duality_gap")
     return [{**record, **{name: record[name] * unit for name in losses if name in record}} for record in history]
 
 

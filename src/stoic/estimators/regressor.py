@@ -62,8 +62,10 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     max_epochs : float, optional
         The same in passes over the rows; the smaller of the two counts.
     tol : float, default 1e-4
-        A solve by draws ends when the weights move by less, in proportion to their size. Newton's method goes on
-        until rounding ends it.
+        The fit has converged where its duality gap, a bound on how far the objective is above its minimum, is at
+        most this part of the objective at the start. A solve by draws ends when the weights move by less, in
+        proportion to their size; where the gap is then too large, Newton's method goes on until it is not, unless
+        `method`, `budget`, `max_epochs` or `early_stopping` is given.
     early_stopping : bool, default False
         Hold out rows of each group, and end when the largest group loss on them, a median of means, has not
         improved at `n_iter_no_change` records; the best weights are kept.
@@ -94,7 +96,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         A record for each look at the fit; ``pandas.DataFrame(model.history_)`` makes a table of it. "objective" is
         what is minimized, on a sample of 2,000 rows; in phase 0 for the average over the groups.
     converged_ : bool
-        False if the fit was stopped before its end; a ConvergenceWarning says why.
+        Whether the duality gap is at most `tol` times the objective at the start, for certain; else a
+        ConvergenceWarning says by how much it is larger, and what to set.
     certificate_ : Certificate
         What is known about the distance to the best value on the training rows; made when it is asked for.
     memory_ : Memory

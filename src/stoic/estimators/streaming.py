@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.frames import Frame
 from stoic.estimators.training import Rows, Trainer, group_noise, temperature_of
 from stoic.estimators.zeros import with_zeros
@@ -87,18 +88,19 @@ def group_sizes(rows: Rows) -> Vector:
     return sums_by(rows.codes, weight, rows.n_groups)
 
 
-def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Result]:
-    """Return the memory and the solve after one more batch, the rows of the trainer, from the weights w."""
+def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, tuple[Result, ...], Convergence]:
+    """Go on from w with one more batch, the rows of the trainer: memory, weights, solves, and their convergence."""
     rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
     memory = memory.with_batch(rows, w, trainer.temperature)
     inner, q, size = rows.inner(memory.loss), memory.weights[memory.places(rows)], float(group_sizes(rows).sum())
     problem = Problem(inner, Linear(q), memory.regularizer)
     anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))
     result = trainer.solve(anchored, w, share=1.0, is_last=True)
-    if not trainer.is_exact:
-        result = replace(result, w=with_zeros(anchored, result.w))
-    fresh = mean_curvature(rows, memory.loss, result.w)
-    return replace(memory, curvature=(h * before + fresh * size) / (before + size)), result
+    answer = result.w if trainer.is_exact else with_zeros(anchored, result.w)
+    answer, more, reached = converge(trainer, anchored, answer, w, result)
+    fresh = mean_curvature(rows, memory.loss, answer)
+    memory = replace(memory, curvature=(h * before + fresh * size) / (before + size))
+    return memory, answer, (result,) if more is None else (result, more), reached
 
 
 def mean_curvature(rows: Rows, loss: Loss, w: Vector) -> float:

@@ -166,6 +166,7 @@ class Trained:
     loss: Loss
     problem: Problem
     results: tuple[Result, ...]
+    n_average: int
     is_exact: bool
 
     @property
@@ -174,18 +175,12 @@ class Trained:
         return self.results[-1]
 
     @property
-    def has_converged(self) -> bool:
-        """Whether the last solve ended as planned; Newton's method, before it ran out of steps."""
-        most: float = getattr(self.last.solver, "n_steps", math.inf)
-        return self.last.status.is_success and not (self.is_exact and self.last.n_steps >= most)
-
-    @property
     def history(self) -> list[Record]:
         """The records of all solves, samples and seconds counted on; phase 0 is for the average, 1 the last."""
         records: list[Record] = []
         samples = evaluations = seconds = 0.0
         for number, result in enumerate(self.results):
-            phase = int(0 < number == len(self.results) - 1)
+            phase = int(number >= self.n_average)
             for record in result.history:
                 counts = {
                     "samples": samples + record["samples"],
@@ -236,20 +231,18 @@ class Trainer:
         while True:
             average = Problem(self.rows.inner(self.loss_at(scale)), Linear(), self.regularizer)
             result = self.solve(average, w, share=_FIRST_SHARE, is_last=False)
-            if not _is_ended(result):
-                result = replace(result, certifier=None)  # it would hold on to vectors of length d
-            results.append(result)
+            results.append(replace(result, certifier=None))  # it would hold on to vectors of length d
             w, before = result.w, scale
             scale = self._scale(w) if self.has_scale else scale
             is_settled = abs(scale - before) <= _SETTLED * before or len(results) == _MOST_ROUNDS
-            if not self.is_exact or is_settled or _is_ended(result):
+            if not self.is_exact or is_settled or is_ended(result):
                 break
-        loss = self.loss_at(scale)
+        loss, n_average = self.loss_at(scale), len(results)
         problem = Problem(self.rows.inner(loss), self._outer(w, loss), self.regularizer)
-        if not _is_ended(result):
+        if not is_ended(result):
             result = self.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
-            results.append(result)
-        return Trained(result.w, loss, problem, tuple(results), self.is_exact)
+            results.append(replace(result, certifier=None))
+        return Trained(result.w, loss, problem, tuple(results), n_average, self.is_exact)
 
     @property
     def is_exact(self) -> bool:
@@ -322,6 +315,6 @@ def _records(epochs: float) -> int:
     return int(min(max(2.0 * epochs, 2 * _FEWEST_RECORDS), _MOST_RECORDS))
 
 
-def _is_ended(result: Result) -> bool:
+def is_ended(result: Result) -> bool:
     """Whether the user, or infinite numbers, ended a solve for good."""
     return result.status in {Status.STOPPED, Status.INTERRUPTED, Status.DIVERGED}

@@ -169,7 +169,7 @@ class GroupLoss:
 
     def hessian_diagonal(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
         """Return the diagonal of what `hessian` returns, without forming it."""
-        return self._design.gram_diagonal(self._curvatures(w, batch, q))
+        return self.gram_diagonal(self._curvatures(w, batch, q))
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
         """Return what `hessian` returns times v, without forming it."""
@@ -197,6 +197,10 @@ class GroupLoss:
     def gram(self, c: Vector) -> Array:
         """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
         return self._design.gram(c)
+
+    def gram_diagonal(self, c: Vector) -> Vector:
+        """Return the diagonal of what `gram` returns, without forming it."""
+        return self._design.gram_diagonal(c)
 
     def value_at(self, prediction: Array, batch: RowBatch, blocks: int = 1) -> Array:
         """Return what `value` returns where the model predicts `prediction`."""

@@ -116,13 +116,13 @@ class GroupSoftmax:
         """Return zᵀq for the mean Jacobian z of the batch."""
         slopes = self._slopes(w, batch)
         if batch.rows is not None:
-            return self._combine(slopes * (q / slopes.shape[1])[:, None, None], batch)
-        return self._combine(slopes * q.take(self.one.grouped_rows.codes)[:, None], batch)
+            return self.combine(slopes * (q / slopes.shape[1])[:, None, None], batch)
+        return self.combine(slopes * q.take(self.one.grouped_rows.codes)[:, None], batch)
 
     def hessian(self, w: Vector, batch: RowBatch, q: Vector) -> Array:
         """Return Σ q_i ∇²g_i(w) for the batch of all rows, of shape (dK, dK)."""
         K, d = self.n_classes, self.one.shape[1]
-        share, weight = softmax(self._predict(w, batch), axis=-1), self._weights(q)
+        share, weight = softmax(self.predict(w, batch), axis=-1), self._weights(q)
         hessian = np.empty((d, K, d, K))
         for k in range(K):
             for other in range(k + 1):
@@ -132,31 +132,32 @@ class GroupSoftmax:
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
         """Return what `hessian` returns times v, without forming it."""
-        share, moved = softmax(self._predict(w, batch), axis=-1), self._predict(v, batch)
+        share, moved = softmax(self.predict(w, batch), axis=-1), self.predict(v, batch)
         centered = moved - (share * moved).sum(axis=-1, keepdims=True)
-        return self._combine(self._weights(q)[:, None] * share * centered, batch)
+        return self.combine(self._weights(q)[:, None] * share * centered, batch)
 
     def _weights(self, q: Vector) -> Vector:
         rows = self.one.grouped_rows
         return rows.shares * q.take(rows.codes)
 
-    def _predict(self, w: Vector, batch: RowBatch) -> Array:
-        """Return the scores of all classes, on the last axis."""
+    def predict(self, w: Vector, batch: RowBatch) -> Array:
+        """Return the scores of all classes, on the last axis. They are linear in w."""
         W = w.reshape(-1, self.n_classes)
         return np.stack([self.one.predict(column, batch) for column in W.T.copy()], axis=-1)
 
     def _losses(self, w: Vector, batch: RowBatch) -> Array:
-        scores = self._predict(w, batch)
+        scores = self.predict(w, batch)
         own = np.take_along_axis(scores, self._classes(batch)[..., None], axis=-1)[..., 0]
         return np.asarray(logsumexp(scores, axis=-1) - own)
 
-    def _combine(self, c: Array, batch: RowBatch) -> Vector:
+    def combine(self, c: Array, batch: RowBatch) -> Vector:
+        """Return the sum of the rows times `c`, which has the shape of what `predict` returns: its transpose."""
         columns = [self.one.combine(np.ascontiguousarray(c[..., k]), batch) for k in range(self.n_classes)]
         return np.stack(columns, axis=-1).ravel()
 
     def _slopes(self, w: Vector, batch: RowBatch) -> Array:
         """Return the derivatives of the losses in the scores; for all rows times the rows' shares."""
-        slopes: Array = softmax(self._predict(w, batch), axis=-1)
+        slopes: Array = softmax(self.predict(w, batch), axis=-1)
         slopes -= np.arange(self.n_classes) == self._classes(batch)[..., None]
         return slopes if batch.rows is not None else slopes * self.one.grouped_rows.shares[:, None]
 

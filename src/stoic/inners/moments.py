@@ -73,7 +73,7 @@ class Moments:
         """Return the block means of xᵀw and its square, of shape (blocks, 2)."""
         if batch.rows is None:
             require_one_block(blocks)
-        returns = self._design.predict(w, batch).ravel()
+        returns = self.predict(w, batch).ravel()
         return block_means(np.stack([returns, np.square(returns)]), blocks)
 
     def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
@@ -82,14 +82,38 @@ class Moments:
         if batch.rows is not None:
             return np.concatenate([self._design.block_means(c, batch, blocks) for c in slopes[:, None]], axis=1)
         require_one_block(blocks)
-        return np.stack([self._design.combine(c, batch) for c in slopes / self.n_samples])[None]
+        return np.stack([self.combine(c, batch) for c in slopes / self.n_samples])[None]
 
     def vjp(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
         """Return zᵀq for the mean Jacobian z of the batch: one combination of its rows."""
         slopes = self._slopes(w, batch)
-        return self._design.combine((q / slopes.shape[1]).dot(slopes), batch)
+        return self.combine((q / slopes.shape[1]).dot(slopes), batch)
+
+    def hessian(self, w: Vector, batch: RowBatch, q: Vector) -> Array:  # noqa: ARG002 - it is the same everywhere
+        """Return Σ q_i ∇²g_i(w) = 2 q_2 E xxᵀ for the batch of all rows, of shape (d, d)."""
+        return self.gram(np.full(self.n_samples, 2.0 * q[1] / self.n_samples))
+
+    def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:  # noqa: ARG002
+        """Return what `hessian` returns times v, without forming it."""
+        return self.combine(2.0 * q[1] / self.n_samples * self.predict(v, batch), batch)
+
+    def predict(self, w: Vector, batch: RowBatch) -> Array:
+        """Return xᵀw of the rows, in the shape of ``batch.rows``; (n,) for all rows. It is linear in w."""
+        return self._design.predict(w, batch)
+
+    def combine(self, c: Array, batch: RowBatch) -> Vector:
+        """Return the sum of the rows times `c`, which has the shape of what `predict` returns: its transpose."""
+        return self._design.combine(c, batch)
+
+    def gram(self, c: Vector) -> Array:
+        """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
+        return self._design.gram(c)
+
+    def gram_diagonal(self, c: Vector) -> Vector:
+        """Return the diagonal of what `gram` returns, without forming it."""
+        return self._design.gram_diagonal(c)
 
     def _slopes(self, w: Vector, batch: RowBatch) -> Array:
         """Return the derivatives of both moments in xᵀw, of shape (2, size)."""
-        returns = self._design.predict(w, batch).ravel()
+        returns = self.predict(w, batch).ravel()
         return np.stack([np.ones_like(returns), 2.0 * returns])

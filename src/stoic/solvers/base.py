@@ -199,6 +199,11 @@ class Settings:
         """Whether a setting is still to be chosen."""
         return any(value is AUTO for _, value in self._items())
 
+    @property
+    def uses_all_data(self) -> bool:
+        """Whether it goes through all data again and again, so that a duality gap costs little beside it."""
+        return False
+
     def check(self, problem: Problem) -> None:
         """Accept every problem; solvers with assumptions of their own say so here."""
 

@@ -83,6 +83,11 @@ class Newton(Settings):
 
     n_steps: int = 200
 
+    @property
+    def uses_all_data(self) -> bool:
+        """Every step does."""
+        return True
+
     def tuned(self, pilot: Pilot) -> "Newton":  # noqa: ARG002 - nothing is open
         """Return the solver as it is."""
         return self

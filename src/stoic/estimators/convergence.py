@@ -1,0 +1,68 @@
+"""What *converged* means for a model: a small duality gap on the training rows; and the last steps that lead there."""
+
+from dataclasses import dataclass, replace
+
+from stoic.certificate.duality import duality_gap
+from stoic.estimators.training import Trainer, is_ended
+from stoic.problem import Problem
+from stoic.protocols import Vector
+from stoic.result import Record, Result
+from stoic.solvers.newton import Newton
+
+_MOST_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Convergence:
+    r"""How near an answer is to the best one, for certain: :math:`F(w) - F^* \le` `gap`, by duality.
+
+    Attributes
+    ----------
+    gap : float
+    first : float
+        The objective at the start.
+    tol : float
+        The fit has converged where the gap is at most this part of `first`.
+    """
+
+    gap: float
+    first: float
+    tol: float
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the gap is small enough."""
+        return self.gap <= self.tol * self.first
+
+    @property
+    def message(self) -> str:
+        """By how much the gap is too large, and what to do."""
+        part = self.gap / self.first if self.first > 0.0 else float("inf")
+        return (
+            f"the fit did not converge: its duality gap, which bounds how far the objective is above its minimum, is "
+            f"{part:.2g} times the objective at the start, and tol={self.tol:g} allows {self.tol:g}. Set method="
+            f'"newton" for the exact optimum, allow more with a larger max_epochs or budget, or set a larger tol.'
+        )
+
+
+def converge(
+    trainer: Trainer, problem: Problem, answer: Vector, start: Vector, last: Result
+) -> tuple[Vector, Result | None, Convergence]:
+    """Return an answer, the solve that improved it if there was need and leave, and how near it is to the best.
+
+    Where draws have left a gap that is too large, Newton's method goes on from them until it is not; but not where
+    the user chose the method or the budget, stops early, or has ended the fit.
+    """
+    tol, first, gap = float(trainer.watch.tol or 0.0), problem.objective(start), duality_gap(problem, answer)
+    has_leave = trainer.method == "auto" and trainer.budget is None and trainer.watch.stopping is None
+    if gap <= tol * first or trainer.is_exact or not has_leave or is_ended(last):
+        return answer, None, Convergence(gap, first, tol)
+
+    def look(record: Record) -> None:
+        if record["duality_gap"] <= tol * first:
+            raise StopIteration
+
+    watch = replace(trainer.watch, callbacks=(*trainer.watch.callbacks, look))
+    exact = replace(trainer, method=Newton(_MOST_STEPS), watch=watch)
+    result = exact.solve(problem, answer, share=1.0, is_last=True)
+    return result.w, result, Convergence(duality_gap(problem, result.w), first, tol)
