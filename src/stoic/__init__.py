@@ -69,6 +69,7 @@ _HOMES = {
     "stoic.solvers.scgd": ("SCGD",),
     "stoic.solvers.scsc": ("SCSC",),
     "stoic.solvers.tracked_rosc": ("TrackedROSC",),
+    "stoic.tracking_plan": ("tracked_plan",),
     "stoic.truncation": ("Levels",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -6,8 +6,8 @@ If ∇²f is Lipschitz, that bias is of order 1/m, and a batch that grows by √
 
 import math
 
-from stoic.errors import check_count, check_probability, check_real
-from stoic.plans import Constants, Plan, TruncatedStage
+from stoic.errors import check_count, check_probability
+from stoic.plans import Constants, Plan, TruncatedStage, check_hessian_lipschitz
 from stoic.schedules import gaps_at_starts, one_stage_terms, truncated_stage, whole
 
 
@@ -68,7 +68,8 @@ def growing_plan(
     """
     gaps = gaps_at_starts(eps0, eps)
     share = check_probability("delta", delta) / (6 * len(gaps))
-    c, M_f = check_count("reference_block_size", reference_block_size), _finite(hessian_lipschitz)
+    c = check_count("reference_block_size", reference_block_size)
+    M_f = check_hessian_lipschitz(hessian_lipschitz)
     stages = tuple(
         truncated_stage(constants, gap, share, _batch_size(constants, M_f, gap), c, n_terms=6) for gap in gaps
     )
@@ -105,7 +106,7 @@ def growing_stage_terms(
     >>> round(growing_stage_terms(constants, plan.stages[0], 1.2, hessian_lipschitz=0.3)[5], 3)
     0.1
     """
-    bias = stage.radius * _bias(constants, _finite(hessian_lipschitz)) / stage.batch_size
+    bias = stage.radius * _bias(constants, check_hessian_lipschitz(hessian_lipschitz)) / stage.batch_size
     return (*one_stage_terms(constants, stage, eps), bias)
 
 
@@ -117,7 +118,3 @@ def _bias(constants: Constants, M_f: float) -> float:
 
 def _batch_size(constants: Constants, M_f: float, gap: float) -> int:
     return whole("batch_size", max(1.0, 12.0 * _bias(constants, M_f) * math.sqrt(2.0 / constants.mu / gap)))
-
-
-def _finite(hessian_lipschitz: float) -> float:
-    return check_real("hessian_lipschitz", hessian_lipschitz, low=0.0, high=1e300)

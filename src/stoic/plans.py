@@ -60,6 +60,11 @@ class Constants:
         return self.C_f * self.L_g + self.C_g * self.C_g * self.L_f
 
 
+def check_hessian_lipschitz(value: float) -> float:
+    """Return M_f, a Lipschitz constant of ∇²f, as a finite float, or raise `InvalidParameter`."""
+    return check_real("hessian_lipschitz", value, low=0.0, high=1e300)
+
+
 @dataclass(frozen=True)
 class Stage:
     """One call of MSCG: `n_steps` steps, each with two batches of `batch_size`.
@@ -83,7 +88,8 @@ class TruncatedStage:
     """One call of ROSC: a reference batch, then `n_steps` steps with one batch of `batch_size`.
 
     `radius` is D, and `levels` holds what (4) and (5) compare with. `delta` is the failure probability of
-    each of the six events of a stage, and so of the two robust means of the reference.
+    each of the events of a stage, and so of the two robust means of the reference. `weight` is that of a batch in
+    a tracked y (`TrackedROSC`), None where y is the batch's own (`ROSC`).
     """
 
     step_size: float
@@ -93,6 +99,7 @@ class TruncatedStage:
     reference_size: int
     delta: float
     levels: Levels
+    weight: float | None = None
 
     @property
     def n_blocks(self) -> int:

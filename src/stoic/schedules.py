@@ -186,7 +186,8 @@ def theorem_3(
     Notes
     -----
     For a non-linear f the paper claims the same, which is false: with a constant batch E∇f(y) differs from
-    ∇f(g), and the gap stops at a floor that depends on m. `growing_plan` and the plan of Theorem 2 have none.
+    ∇f(g), and the gap stops at a floor that depends on m. `growing_plan`, `tracked_plan` and the plan of
+    Theorem 2 have none.
 
     T ≥ 27m/c is Lemma 4's ν ≤ √T for a ν that multiplies σ and not σ/√m; T ≥ 2ℓ(2ℓ+1)/3 is needed because
     Bernstein's inequality asks for centered variables. `one_stage_terms` gives what a stage achieves.
@@ -268,6 +269,13 @@ def truncated_stage(
     n_steps = whole(
         "n_steps", max(parts / constants.mu / step_size, 27.0 * m / c, 2.0 * ell * (2.0 * ell + 1.0) / 3.0)
     )
+    return laid_out(constants, gap, delta, step_size, n_steps, m, c)
+
+
+def laid_out(
+    constants: Constants, gap: float, delta: float, step_size: float, n_steps: int, m: int, c: int
+) -> TruncatedStage:
+    """Return a stage with the ball, the reference and the levels that go with its step and its length."""
     radius = math.sqrt(2.0 * gap / constants.mu)
     nu, root = math.sqrt(27.0 / c), math.sqrt(n_steps / m)
 
@@ -286,7 +294,7 @@ def _truncated_step_size(constants: Constants, gap: float, ell: float, m: int, p
         16.0 * (ell + 1.0) * max(constants.C_g * constants.C_g * constants.L_f, constants.C_f * constants.L_g)
     )
     bound = max(noise / m / gap, curvature)
-    return _usable(1.0 / bound if bound > 0.0 else 1.0 / constants.mu)
+    return usable_step(1.0 / bound if bound > 0.0 else 1.0 / constants.mu)
 
 
 def _squared_gradient_noise(constants: Constants) -> tuple[float, float]:
@@ -307,14 +315,15 @@ def gaps_at_starts(eps0: float, eps: float) -> tuple[float, ...]:
 def _step_size(constants: Constants, step_size: float | None) -> float:
     longest = 1.0 / (2.0 * constants.L) if constants.L > 0.0 else math.inf
     if step_size is None:
-        return _usable(min(longest, 1.0 / constants.mu))
+        return usable_step(min(longest, 1.0 / constants.mu))
     step_size = check_positive("step_size", step_size)
     if step_size > longest:
         raise InvalidParameter(f"step_size={step_size:g} is above 1/(2L) = {longest:g}; use at most that.")
     return step_size
 
 
-def _usable(step_size: float) -> float:
+def usable_step(step_size: float) -> float:
+    """Return the step, or raise `InvalidParameter` if it is zero, infinite or not a number."""
     if not 0.0 < step_size < math.inf:
         raise InvalidParameter(f"The constants ask for a step_size of {step_size:g}; rescale the problem.")
     return step_size

@@ -142,8 +142,8 @@ class ROSC(Averaging):
     truncates: Literal["batches", "samples"] = "batches"
 
     @classmethod
-    def of(cls, stage: TruncatedStage) -> "ROSC":
-        """Return the solver of one stage of Theorem 3's plan."""
+    def of(cls, stage: TruncatedStage) -> Self:
+        """Return the solver of one stage of a plan."""
         return cls(
             step_size=stage.step_size,
             batch_size=stage.batch_size,

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
 from stoic.plans import Plan, TruncatedStage
 from stoic.solvers.base import AUTO, Recipe, either, method
@@ -66,7 +67,11 @@ class RROSC(Recipe):
 
     @staticmethod
     def from_plan(plan: Plan[TruncatedStage]) -> Restarted:
-        """Return the solver of a plan of Theorem 3."""
+        """Return the solver of a plan of `theorem_3` or `growing_plan`."""
+        if any(stage.weight is not None for stage in plan.stages):
+            raise InvalidParameter(
+                "The plan has weights for a tracked y, which ROSC has not; use RROSCTracked.from_plan."
+            )
         return Restarted(tuple(ROSC.of(stage) for stage in plan.stages))
 
     def tuned(self, pilot: Pilot) -> Restarted:

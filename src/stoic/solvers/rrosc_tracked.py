@@ -4,7 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stoic.pilot import Pilot
+from stoic.plans import Plan, TruncatedStage
 from stoic.solvers.base import either, method
+from stoic.solvers.restarted import Restarted
 from stoic.solvers.rosc import ROSC
 from stoic.solvers.rrosc import RROSC
 from stoic.solvers.tracked_rosc import TrackedROSC
@@ -44,6 +46,11 @@ class RROSCTracked(RROSC):
     >>> stoic.minimize(problem, "rrosc-tracked", budget=100_000, seed=0).w.round(0)
     array([1., 2.])
     """
+
+    @staticmethod
+    def from_plan(plan: Plan[TruncatedStage]) -> Restarted:
+        """Return the solver of a plan of `tracked_plan`."""
+        return Restarted(tuple(TrackedROSC.of(stage) for stage in plan.stages))
 
     def sizes(self, pilot: Pilot) -> tuple[int, int]:
         """Return a batch of 1, and the number of stages."""

@@ -1,9 +1,11 @@
 """ROSC whose estimate of g is a moving average: no bias floor for a non-linear f."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
+from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
+from stoic.plans import TruncatedStage
 from stoic.protocols import Vector
 from stoic.solvers.base import AUTO, either
 from stoic.solvers.rosc import ROSC, Calibrated
@@ -57,6 +59,13 @@ class TrackedROSC(ROSC):
 
     truncates: Literal["batches", "samples"] = "samples"
     weight: float = AUTO
+
+    @classmethod
+    def of(cls, stage: TruncatedStage) -> Self:
+        """Return the solver of one stage of a plan of `tracked_plan`, which truncates the means of batches."""
+        if stage.weight is None:
+            raise InvalidParameter("The plan has no weights for a tracked y; use tracked_plan or RROSC.from_plan.")
+        return replace(super().of(stage), weight=stage.weight, truncates="batches")
 
     def tuned(self, pilot: Pilot) -> "TrackedROSC":
         """Tune as ROSC is, one sample a step; y forgets forty times in the stage."""
