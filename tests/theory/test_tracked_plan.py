@@ -273,6 +273,7 @@ def test_stages_share_delta_and_are_otherwise_alone():
 
 def test_at_small_gaps_steps_and_weights_halve_and_stages_double():
     plan = tracked_plan(ORDINARY, hessian_lipschitz=0.2, eps0=1e-6, eps=1e-8, delta=0.05)
+    assert {stage.batch_size for stage in plan.stages} == {1}
     for one, following in zip(plan.stages, plan.stages[1:], strict=False):
         assert following.n_steps == pytest.approx(2 * one.n_steps, rel=1e-6)
         assert following.step_size == pytest.approx(one.step_size / 2)
