@@ -202,6 +202,33 @@ def test_the_terms_are_what_the_steps_of_the_proof_add_up_to(terms):
     assert (terms <= 1.01 * derived).all()
 
 
+def test_the_terms_are_those_of_the_steps_for_stages_of_any_length():
+    """Also where what is negligible in the plan is not: few steps, a slow y, a small reference."""
+    s, rng = random_sets(2000, seed=3), np.random.default_rng(3)
+    s = s._replace(C_g=s.C_g + np.sqrt(s.mu / s.L_f))
+    T = np.ceil(10.0 ** rng.uniform(0, 4, s.e.size))
+    beta, c = (
+        np.minimum(1.0, 10.0 ** rng.uniform(-3, 2, s.e.size) / T),
+        np.ceil(10.0 ** rng.uniform(0, 3, s.e.size)),
+    )
+    p = prescribed(s)
+    p = p._replace(T=T, beta=beta, eta=beta / (80 * p.theta * s.L_f * p.C_g**2), c=c)
+    found = []
+    for k in range(s.e.size):
+        constants, plan = planned(s, k)
+        stage = dataclasses.replace(
+            plan.stages[0],
+            n_steps=int(T[k]),
+            step_size=float(p.eta[k]),
+            weight=float(beta[k]),
+            reference_size=int(c[k]) * plan.stages[0].n_blocks,
+        )
+        found.append(tracked_stage_terms(constants, stage, plan.eps0, hessian_lipschitz=float(s.M_f[k])))
+    derived = derived_terms(s, p).T
+    assert (derived <= np.array(found) * ROUNDING).all()
+    assert (np.array(found) <= 1.01 * derived).all()
+
+
 def test_eleven_shares_are_less_than_what_halves_the_gap():
     """Σ‖e_t‖² gives back 0.306 Σ a_s, so that 0.694 of the mean gap is at most the eleven terms."""
     assert 4 / (1 - 0.0035) <= 4.02

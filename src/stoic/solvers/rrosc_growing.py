@@ -15,7 +15,7 @@ _ENOUGH_STAGES = 4  # what the first ones leave of the way from the start is the
 @method("rrosc-growing")
 @dataclass(frozen=True)
 class RROSCGrowing(RROSC):
-    r"""Restarted ROSC with batches that grow from stage to stage: no bias floor, and a proof.
+    r"""Restarted ROSC with batches that grow from stage to stage: no bias floor.
 
     **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`, μ-optimally strongly convex; samples of g and ∇g
     need second moments only, and ∇²f is Lipschitz.
@@ -23,12 +23,11 @@ class RROSCGrowing(RROSC):
     **Algorithm.** That of `RROSC`, but from stage to stage m and T grow by √2, and η shrinks by √2 like the ball's
     radius. By default the samples of a batch are truncated one by one (see `ROSC`).
 
-    **Guarantee.** With the batches of `growing_plan`, F(ŵ) − F* ≤ ε with probability 1 − δ and
-    O(log²(1/δ)/(με)) samples; ``RROSC.from_plan(growing_plan(…))`` runs that plan. The proof is in
-    ``docs/growing.md``. The defaults here have the same growth and practical constants.
+    **Guarantee.** None is proven for these settings, which have measured levels and truncate samples.
+    ``RROSC.from_plan(growing_plan(…))`` has one: batches that grow alike, whose means are truncated at the levels
+    of the plan, reach F(ŵ) − F* ≤ ε with probability 1 − δ and O(log²(1/δ)/(με)) samples (``docs/growing.md``).
 
-    **When to use it.** Where f is not linear and a method with a proof is wanted. `RROSCTracked` is as good, and
-    does without large batches.
+    **When to use it.** Where f is not linear. `RROSCTracked` is as good, and does without large batches.
 
     Parameters
     ----------

@@ -25,8 +25,10 @@ class RROSCTracked(RROSC):
     moving average y of truncated estimates of g that starts at the robust reference. From stage to stage η and the
     weight of a sample in y halve, T doubles and the ball's radius shrinks by √2.
 
-    **Guarantee.** None is proven. Measured, the gap falls like 1/samples, and its quantiles stay close together
-    under heavy tails: ``docs/tracked.md`` has the reasons and the figures.
+    **Guarantee.** If ∇²f is Lipschitz, ``RROSCTracked.from_plan(tracked_plan(…))`` ends with F(ŵ) − F* ≤ ε with
+    probability 1 − δ, after O(1/(με)) samples up to logarithms (``docs/tracked_proof.md``). None is proven for the
+    default settings, which are far less cautious. Measured, their gap falls like 1/samples, and its quantiles stay
+    close together under heavy tails: ``docs/tracked.md`` has the reasons and the figures.
 
     **When to use it.** Whenever f is not linear, as in group DRO.
 

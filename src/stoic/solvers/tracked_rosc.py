@@ -31,7 +31,9 @@ class TrackedROSC(ROSC):
     y_t is made of earlier samples, so that it is independent of :math:`\hat z_t`, and of some 1/b of them, so
     that the bias of ∇f(y_t) is of order b, not of order 1/m. A step costs what one of ROSC does.
 
-    **Guarantee.** None is proven. Measured, there is no floor: see ``docs/tracked.md``.
+    **Guarantee.** With the settings of a stage of `tracked_plan`, a gap of at most e/2 from one of at most e, with
+    probability 1 − 10δ (``docs/tracked_proof.md``). None is proven for other settings, the defaults among them.
+    Measured, there is no floor: see ``docs/tracked.md``.
 
     **When to use it.** As the building block of `RROSCTracked`.
 
