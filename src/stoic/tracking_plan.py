@@ -29,8 +29,7 @@ def tracked_plan(
     that starts with gap e has
 
     .. math::
-        \theta &= \max\Big\{1,\; \frac{128\, C_g^2M_f^2}{\mu L_f^2}\, e,\; \frac{320\, P^2}{\mu^2L_f}\, e\Big\},
-        \qquad \ell_2 = \ln\frac{2\lceil 6401\,\theta\kappa\rceil}{\delta'}, \\
+        \theta &= \max\Big\{1,\; \frac{320\, P^2}{\mu^2L_f}\, e\Big\}, \qquad \ell_2 = \ln\frac{2\lceil 6401\,\theta\kappa\rceil}{\delta'}, \\
         \eta &= \min\Big\{ \frac{m e}{7\cdot 10^5\,\theta^2\ell_2^2(C_gL_f\sigma_0)^2},\;
         \frac{m e}{6000(\ell+1)^2(C_f\sigma_1)^2},\; \frac{1}{190\,\theta\ell_2\Lambda},\;
         \frac{1}{18(\ell+1)C_fL_g},\; \frac{1}{m\mu} \Big\}, \\
@@ -175,9 +174,7 @@ def _scales(constants: Constants, M_f: float) -> _Scales:
         raise InvalidParameter("L_f=0 says that f is linear, where y needs no tracking; use theorem_3.")
     C_g = max(constants.C_g, math.sqrt(mu / L_f))
     P = 2.0 * L_f * constants.L_g + 4.0 * C_g * C_g * M_f
-    slopes, bends = C_g * M_f / L_f, P / mu
-    inverse_e1 = max(128.0 * slopes * slopes / mu, 320.0 * bends * bends / L_f)
-    return _Scales(replace(constants, C_g=C_g), P, inverse_e1)
+    return _Scales(replace(constants, C_g=C_g), P, 320.0 * (P / mu) * (P / mu) / L_f)
 
 
 def _stage(scales: _Scales, gap: float, delta: float, m: int) -> TruncatedStage:
