@@ -29,7 +29,8 @@ def tracked_plan(
     that starts with gap e has
 
     .. math::
-        \theta &= \max\Big\{1,\; \frac{320\, P^2}{\mu^2L_f}\, e\Big\}, \qquad \ell_2 = \ln\frac{2\lceil 6401\,\theta\kappa\rceil}{\delta'}, \\
+        \theta &= \max\Big\{1,\; \frac{320\, P^2}{\mu^2L_f}\, e\Big\}, \qquad
+        \ell_2 = \ln\frac{2\lceil 6401\,\theta\kappa\rceil}{\delta'}, \\
         \eta &= \min\Big\{ \frac{m e}{7\cdot 10^5\,\theta^2\ell_2^2(C_gL_f\sigma_0)^2},\;
         \frac{m e}{6000(\ell+1)^2(C_f\sigma_1)^2},\; \frac{1}{190\,\theta\ell_2\Lambda},\;
         \frac{1}{18(\ell+1)C_fL_g},\; \frac{1}{m\mu} \Big\}, \\
