@@ -97,6 +97,9 @@ def minimize(
     ------
     InvalidParameter
         If a setting is out of range, the method is unknown, or the budget is below one step.
+    InvalidProblem
+        If a function of the user's own returns NaN or infinity at an ordinary point; the message names the function
+        and the sample. Where finite functions overflow since w grows without end, the solve is DIVERGED instead.
     IncompatibleParts
         If the problem is outside the method's assumptions.
 
@@ -127,10 +130,10 @@ def minimize(
     _check_watchers(observers, callback)
     if engine not in ENGINES:
         raise InvalidParameter(f"engine={engine!r} is not one of {', '.join(map(repr, ENGINES))}.")
-    run = _Run(problem, budget, _generator(seed), dict(observers or {}), callback, tol)
+    run = _Run(problem, budget, problem.start(w0), _generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
-            run.start(chosen, problem.start(w0), delta, engine)
+            run.start(chosen, delta, engine)
             is_watched = verbose or max_seconds is not None
             run.go(every, chunk_size if is_watched else UNBOUNDED, deadline, show)
     except BudgetSpent as spent:
@@ -184,22 +187,23 @@ class _Run:
         self,
         problem: Problem,
         budget: int,
+        w0: Vector,
         rng: Generator,
         observers: Mapping[str, Callable[[Vector], float]],
         callback: Callable[[Record], None] | None,
         tol: float | None,
     ) -> None:
-        self.meter = Metered(problem.inner, budget)
-        self.problem = problem.with_inner(self.meter)
+        self.given, self.w0 = problem, w0
+        self.meter = Metered(problem.inner, budget, w0)
+        self.problem = problem.watched().with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
         self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
         self.history: list[Record] = []
 
-    def start(self, method: Method, w0: Vector, delta: float, engine: str) -> None:
+    def start(self, method: Method, delta: float, engine: str) -> None:
         """Choose open settings from a pilot, and start the solver."""
-        began = time.perf_counter()
-        self.method, self.last, self.answer = method, w0, w0
-        self.w0, self.delta = w0, delta
+        began, w0 = time.perf_counter(), self.w0
+        self.method, self.last, self.answer, self.delta = method, w0, w0, delta
         try:
             with np.errstate(all="ignore"):
                 check_engine(engine, self.problem, self.meter)
@@ -221,7 +225,8 @@ class _Run:
             return method
         size = max(3, min(_LARGEST_PILOT, self.meter.budget // (50 * self.meter.cost(1))))
         self.meter.require(pilot_cost(size) * self.meter.cost(1))
-        pilot = run_pilot(self.problem, w0, self.rng, size=size, delta=delta)
+        with self.meter.trying():
+            pilot = run_pilot(self.problem, w0, self.rng, size=size, delta=delta)
         solver = method.tuned(pilot.within(self.meter.left))
         solver.check(self.problem)
         _log.info("chosen from a pilot of %d samples: %s", self.meter.samples, solver)
@@ -308,14 +313,7 @@ class _Run:
             truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
             solver=self.method,
-            certifier=partial(
-                _certificate,
-                self.problem.with_inner(self.meter.inner),
-                w.copy(),
-                self.w0,
-                self.delta,
-                self.meter.budget,
-            ),
+            certifier=partial(_certificate, self.given, w.copy(), self.w0, self.delta, self.meter.budget),
         )
 
 

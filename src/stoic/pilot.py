@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.errors import check_count
+from stoic.inners.metered import Metered
 from stoic.means import smallest_ball_index
 from stoic.plans import Constants
 from stoic.probes import curvature, descend, first_smoothness, jacobian_smoothness, noise, single_samples
@@ -253,6 +254,7 @@ def estimate_constants(
     >>> constants.C_f, constants.L_f, round(constants.L_g)
     (1.0, 0.5, 2)
     """
-    size = check_count("size", size, low=3)
-    rng = np.random.default_rng(seed)
-    return run_pilot(problem, problem.start(w0), rng, size=size).constants
+    size, start = check_count("size", size, low=3), problem.start(w0)
+    meter = Metered(problem.inner, pilot_cost(size) * problem.inner.cost(1), start)
+    with meter.trying():
+        return run_pilot(problem.watched().with_inner(meter), start, np.random.default_rng(seed), size=size).constants

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stoic.errors import IncompatibleParts, InvalidProblem
+from stoic.guards import GuardedOuter, GuardedRegularizer, InnerGuard, is_foreign
 from stoic.protocols import AnyInner, Outer, Regularizer, Vector
 from stoic.regularizers import LeavingLast, Zero
 
@@ -107,15 +108,31 @@ class Problem:
 
     def objective(self, w: Vector) -> float:
         """Return F(w), exact over the data."""
-        w = self.check_point("w", w)
+        w, watched = self.check_point("w", w), self.watched()
         with np.errstate(over="ignore"):
-            return self.outer.value(self.inner.value(w, self._data)[0]) + self.regularizer.value(w)
+            return watched.outer.value(self._whole("value", w)[0]) + watched.regularizer.value(w)
 
     def gradient(self, w: Vector) -> Vector:
         """Return ∇(f∘g)(w), the gradient of the smooth part, exact over the data."""
         w = self.check_point("w", w)
         with np.errstate(over="ignore"):
-            return self.batch_gradient(w, self._data)
+            return self._whole("vjp", w, self.watched().outer.gradient(self._whole("value", w)[0]))
+
+    def _whole(self, name: str, w: Vector, q: Vector | None = None) -> Any:
+        """Return g or zᵀq over all data, or raise `InvalidProblem` where a function of the user's is not finite."""
+        returned = getattr(self.inner, name)(w, self._data, *(() if q is None else (q,)))
+        if is_foreign(self.inner):
+            InnerGuard(self.inner, self.start(None)).check(name, returned, w, self._data, q=q)
+        return returned
+
+    def watched(self) -> "Problem":
+        """Return the problem with what f and r return checked, where they are the user's own: see `InnerGuard`."""
+        other = self
+        if is_foreign(self.outer):
+            other = other._with("outer", GuardedOuter(self.outer))
+        if is_foreign(self.regularizer):
+            other = other._with("regularizer", GuardedRegularizer(self.regularizer))
+        return other
 
     def batch_gradient(self, w: Vector, batch: Any) -> Vector:
         """Return ∇(f∘g)(w) with plain means over one batch for g and ∇g alike."""
@@ -124,7 +141,7 @@ class Problem:
     def start(self, w0: Vector | None) -> Vector:
         """Return a copy of `w0` after checks; by default the point of dom r nearest to zero."""
         if w0 is None:
-            return self.regularizer.prox(np.zeros(self.dimension), 1.0) * 1.0
+            return self.watched().regularizer.prox(np.zeros(self.dimension), 1.0) * 1.0
         w0 = self.check_point("w0", w0).copy()
         if not math.isfinite(self.regularizer.value(w0)):
             raise InvalidProblem(
