@@ -137,7 +137,9 @@ class InnerGuard:
                 return
         raise InvalidProblem(self._message(name, kind, where, None if is_broken else w))
 
-    def _culprit(self, name: str, w: Vector, batch: Any, size: int | None, q: Vector | None) -> tuple[str, Function]:
+    def _culprit(
+        self, name: str, w: Vector, batch: Any, size: int | None, q: Vector | None
+    ) -> tuple[str, Function]:
         """Return where the first sample that is not finite comes from, and the function of it alone."""
         extra = () if q is None else (q,)
         evaluate = getattr(self._inner, name)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -158,12 +159,28 @@ def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta:
     and the gap to cover, and a second point at which to measure curvature and noise: a wild sample spoils one
     part, not the pilot.
     """
+    return measure_pilot(draw_pilot(problem, rng, size), w0, rng, delta=delta)
+
+
+class PilotRows(NamedTuple):
+    """What a pilot draws: parts that descents are fitted to, and single draws that none is."""
+
+    parts: list[Sample]
+    singles: list[Sample]
+
+
+def draw_pilot(problem: Problem, rng: Generator, size: int) -> PilotRows:
+    """Draw the rows of a pilot of `size`."""
     n_parts = min(_PARTS, size)
     sizes = [size // n_parts + (k < size % n_parts) for k in range(n_parts)]
     parts = [draw_sample(problem, n, rng) for n in sizes]
-    singles = [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))]
+    return PilotRows(parts, [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))])
+
+
+def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) -> Pilot:
+    """Learn the problem's scales from rows, as `run_pilot` does."""
     with np.errstate(all="ignore"):
-        return _measure(parts, singles, w0, rng, delta)
+        return _measure(*rows, w0, rng, delta)
 
 
 def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Generator, delta: float) -> Pilot:
@@ -257,4 +274,6 @@ def estimate_constants(
     size, start = check_count("size", size, low=3), problem.start(w0)
     meter = Metered(problem.inner, pilot_cost(size) * problem.inner.cost(1), start)
     with meter.trying():
-        return run_pilot(problem.watched().with_inner(meter), start, np.random.default_rng(seed), size=size).constants
+        return run_pilot(
+            problem.watched().with_inner(meter), start, np.random.default_rng(seed), size=size
+        ).constants

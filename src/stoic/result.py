@@ -24,7 +24,7 @@ class Status(Enum):
     TIME_LIMIT = "max_seconds have passed."
     STOPPED = "The callback asked to stop."
     INTERRUPTED = "Interrupted from the keyboard; the answer is the one reached so far."
-    DIVERGED = "The iterates became infinite or NaN; the answer is the last finite one."
+    DIVERGED = "The iterates became infinite or NaN, or ended above the start; the answer is the last finite one."
 
     @property
     def is_success(self) -> bool:

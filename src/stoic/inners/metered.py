@@ -8,7 +8,11 @@ from weakref import ref
 from numpy.random import Generator
 
 from stoic.guards import InnerGuard, is_foreign
+from stoic.inners.designs import RowBatch
 from stoic.protocols import AnyInner, Array, Vector
+
+_ENOUGH_KEPT = 64  # draws of size 1
+_LARGEST_KEPT = 4096
 
 
 class BudgetSpent(Exception):  # noqa: N818 - a signal between meter and driver, not a failure
@@ -53,6 +57,8 @@ class Metered:
         self.budget = budget
         self.samples = 0
         self.evaluations = 0
+        self.kept: list[Drawn] = []
+        self.is_keeping = False
 
     @property
     def inner(self) -> AnyInner:
@@ -100,7 +106,19 @@ class Metered:
     def draw(self, size: int, rng: Generator) -> Drawn:
         """Draw and count, or raise `BudgetSpent` before anything is drawn."""
         self._spend(self.cost(size))
-        return Drawn(self._inner.draw(size, rng), self.cost(size), [], size)
+        drawn = Drawn(self._inner.draw(size, rng), self.cost(size), [], size)
+        if self.is_keeping:
+            self.keep(drawn.batch, size)
+        return drawn
+
+    def keep(self, batch: Any, size: int) -> None:
+        """Keep one of the first batches for a look back at the end, until there are enough of them."""
+        if size <= _LARGEST_KEPT:
+            batch = (
+                RowBatch(batch.rows) if isinstance(batch, RowBatch) else batch
+            )  # without the rows it will gather
+            self.kept.append(Drawn(batch, self.cost(size), [], size))
+        self.is_keeping = len(self.kept) < 2 or sum(one.drawn or 0 for one in self.kept) < _ENOUGH_KEPT
 
     @contextmanager
     def trying(self) -> Iterator[None]:

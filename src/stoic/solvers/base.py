@@ -246,10 +246,10 @@ def has_plan(method: Any) -> bool:
 
 
 def plan_cost(solver: Any, inner: AnyInner) -> int | None:
-    """Return the samples that all steps of a solver draw; None where a solver does not tell by a method `cost`."""
+    """Return the samples that all steps of a solver draw; None where one of them does not tell."""
     stages = getattr(solver, "stages", None)
     if stages is None:
-        return solver.cost(inner) if hasattr(solver, "cost") else None
+        return solver.planned_samples(inner) if hasattr(solver, "planned_samples") else None
     costs = [(getattr(one, "n_trials", 1), plan_cost(getattr(one, "solver", one), inner)) for one in stages]
     return None if any(cost is None for _, cost in costs) else sum(n * (cost or 0) for n, cost in costs)
 

@@ -94,7 +94,7 @@ class CIVR(Stepwise):
                 "give the number of samples of the anchor."
             )
 
-    def cost(self, inner: AnyInner) -> int:
+    def planned_samples(self, inner: AnyInner) -> int:
         """Return the samples of the anchor and of the later steps."""
         anchor = inner.cost(self.anchor_size) if self.anchor_size else inner.n_samples or 0
         return anchor + (self.n_steps - 1) * inner.cost(self.batch_size)

@@ -68,7 +68,7 @@ class ClippedSGD(Averaging):
             clip=either(self.clip, level),
         )
 
-    def cost(self, inner: AnyInner) -> int:
+    def planned_samples(self, inner: AnyInner) -> int:
         """Return the samples that all steps draw."""
         return self.n_steps * inner.cost(self.batch_size)
 

@@ -94,7 +94,7 @@ class MSCG(Averaging):
         if self.batch_size is not AUTO:
             self.mean.n_blocks(self.batch_size)
 
-    def cost(self, inner: AnyInner) -> int:
+    def planned_samples(self, inner: AnyInner) -> int:
         """Return the samples that all steps draw."""
         return 2 * self.n_steps * inner.cost(self.batch_size)
 

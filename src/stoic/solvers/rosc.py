@@ -187,7 +187,7 @@ class ROSC(Averaging):
         if isinstance(self.levels, Calibrated) and self.n_steps == UNBOUNDED:
             raise InvalidParameter("Calibrated levels grow with √n_steps; give n_steps to ROSC.")
 
-    def cost(self, inner: AnyInner) -> int:
+    def planned_samples(self, inner: AnyInner) -> int:
         """Return the samples of the reference and of all steps."""
         return inner.cost(self.reference_size) + self.n_steps * inner.cost(self.batch_size)
 

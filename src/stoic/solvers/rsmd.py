@@ -67,7 +67,7 @@ class RSMDStage(Averaging):
         self.reference_mean.n_blocks(self.reference_size)
         require_linear_outer(problem)
 
-    def cost(self, inner: AnyInner) -> int:
+    def planned_samples(self, inner: AnyInner) -> int:
         """Return the samples of the reference and of all steps."""
         return inner.cost(self.reference_size) + self.n_steps * inner.cost(self.batch_size)
 

@@ -33,7 +33,7 @@ class Tracking(Stepwise):
     answer: str = "average"
     batches_per_step: ClassVar[int] = 1
 
-    def cost(self, inner: AnyInner) -> int:
+    def planned_samples(self, inner: AnyInner) -> int:
         """Return the samples of the first batch and of all steps."""
         return (1 + self.batches_per_step * self.n_steps) * inner.cost(self.batch_size)
 
