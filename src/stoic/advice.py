@@ -46,9 +46,9 @@ def progress_advice(outlook: Outlook) -> str:
         return ""
     state = "still moves" if outlook.moved > 0.0 else "is not at an optimum"
     return (
-        f"The answer {state}: on draws that were kept aside, the objective has fallen by {outlook.fallen:.2g} from "
-        f"the start, and about {outlook.left:.2g} is left, {outlook.share_left:.0%} of the way; use a larger budget, "
-        "a start that is closer, or columns of like scale."
+        f"The answer {state}: on draws that were kept aside, the objective has fallen by {outlook.fallen:.2g}, "
+        f"and about {outlook.left:.2g} is left, {outlook.share_left:.0%} of the way; use a larger "
+        "budget, a start that is closer, or columns of like scale."
     )
 
 

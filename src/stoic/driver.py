@@ -320,7 +320,7 @@ class _Run:
         return (Status.DIVERGED if outlook.risen > 0.0 else status), outlook
 
     def _kept(self) -> tuple[list[Drawn], list[Drawn], list[Drawn]]:
-        """Return draws to try a descent on, others, and some that none was fitted to; the first without a pilot."""
+        """Return draws to try a descent on, others, and some that none was fitted to."""
         parts, singles = ([cast("Drawn", one.batch) for one in rows] for rows in self.pilot_rows)
         if not singles:
             return self.meter.kept[0::2], [], self.meter.kept[1::2]

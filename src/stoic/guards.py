@@ -1,4 +1,4 @@
-"""Functions of the user's own, watched: what they return is finite, an overflow, or an error that names the sample."""
+"""Functions of the user's own, watched: they are finite, overflow, or end in an error that names the sample."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -51,8 +51,8 @@ def is_ordinary(point: Vector) -> bool:
 def overflows(function: Function, start: Vector, point: Vector) -> bool:
     """Whether a function that is finite at `start` and not at `point` grew too large in between.
 
-    Between the two, the last point at which it is still finite is found by bisection. A function that overflows has
-    passed 1e100 there; one that is not defined beyond that point has not.
+    Between the two, the last point at which it is still finite is found by bisection. A function that overflows
+    has passed 1e100 there; one that is not defined beyond that point has not.
 
     Examples
     --------
@@ -80,8 +80,8 @@ _MOST_BISECTIONS, _NEAR = 400, 1e-6
 class InnerGuard:
     r"""Tells a broken function from an iteration that diverges, where an inner part of the user's is not finite.
 
-    A value, Jacobian or product with an infinite or NaN entry at w is traced to the sample ξ that it comes from, and
-    the function of that sample alone decides:
+    A value, Jacobian or product with an infinite or NaN entry at w is traced to the sample ξ that it comes from,
+    and the function of that sample alone decides:
 
     - it is not finite at the start w₀ either: the sample or the function is broken, `InvalidProblem`;
     - w has an entry beyond 1e100, or the function passes 1e100 on the way from w₀ to w before it ends: finite
@@ -156,7 +156,7 @@ class InnerGuard:
         return f"sample {row_of} of a draw of {size}", lambda point: evaluate(point, batch, size)[row_of]
 
     def _row(self, name: str, w: Vector, batch: Any, size: int) -> int | None:
-        """Return the first sample of a draw that is not finite, where as many blocks as samples can be asked for."""
+        """Return the first sample of a draw that is not finite, where one sample a block can be asked for."""
         try:
             means = getattr(self._inner, name)(w, batch, size)
         except ValueError:
@@ -166,12 +166,15 @@ class InnerGuard:
     def _message(self, name: str, kind: str, where: str, w: Vector | None) -> str:
         call = getattr(self._inner, "call", lambda name: f"{name} of {self._inner!r}")(name)
         if w is None:
-            return f"{call} returned {kind} for {where}, and does so at the start too; mend the function, or drop that sample."
+            return (
+                f"{call} returned {kind} for {where}, and does so at the start too; mend the function, or drop "
+                "that sample."
+            )
         far = float(np.linalg.norm(w - self._start))
         return (
-            f"{call} returned {kind} for {where}, at a w that is {far:.3g} away from the start; at the start it is "
-            "finite. Mend the function so that it is finite for every w, or keep w where it is by a regularizer "
-            "such as Box, or by a smaller step size."
+            f"{call} returned {kind} for {where}, at a w that is {far:.3g} away from the start; at the start it "
+            "is finite. Mend the function so that it is finite for every w, or keep w where it is, by a "
+            "regularizer such as Box or by a smaller step size."
         )
 
 
@@ -231,8 +234,8 @@ class GuardedOuter:
             if start is not None and (name == "value" or overflows(getattr(self._outer, name), start, u)):
                 return
         raise InvalidProblem(
-            f"{name}(u) of the outer function {self._outer!r} returned {kind} for u = {_shown(u)}; it must be finite "
-            "for every u that the inner part may return."
+            f"{name}(u) of the outer function {self._outer!r} returned {kind} for u = {_shown(u)}; it must be "
+            "finite for every u that the inner part may return."
         )
 
 
@@ -261,8 +264,8 @@ class GuardedRegularizer:
         kind = None if is_finite(returned) else _kind(returned)
         if kind is not None and is_ordinary(v):
             raise InvalidProblem(
-                f"prox(v, step) of the regularizer {self!r} returned {kind} for v = {_shown(v)}, step = {step:.3g}; "
-                "it must be finite for every v and every step > 0."
+                f"prox(v, step) of the regularizer {self!r} returned {kind} for v = {_shown(v)} and "
+                f"step = {step:.3g}; it must be finite for every v and every step > 0."
             )
         return returned
 

@@ -1,4 +1,4 @@
-"""A look back from the answer, on draws that were kept: is it worse than the start, and how far can F still fall?"""
+"""A look back from the answer, on draws that were kept: whether it is above the start, and what is left."""
 
 import math
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class Hindsight:
     ) -> Outlook:
         r"""Return what the draws tell of an answer.
 
-        Whether it is worse than the start is judged by `judges`. How far F can still fall is seen in two ways. A short
+        Whether it is above the start is judged by `judges`. How far F can still fall is seen in two ways. A short
         descent from the answer on `tried` shows it on `others` and `judges`, if it is much. If it is not, the last
         two doublings of the samples may have gained a₁ and a₂ on all draws: at this pace the rest is
 
@@ -126,9 +126,10 @@ def rise(sample: Sample, w: Vector, v: Vector, false_alarm: float) -> float:
     .. math:: D_k = F(v) - F(w) + \langle \nabla f(\tilde u), g(v; \xi_k) - \tilde u \rangle
               - \langle \nabla f(u), g(w; \xi_k) - u \rangle ,
 
-    whose mean is F(v) − F(w). Student's test is applied to arsinh(D_k/s), s being the range of the second products:
-    to D_k as they are where differences have an ordinary size, and to their logarithms where the draws agree that v
-    is far worse, but not by how much. A wild draw adds to the spread what it adds to the mean: it does not decide.
+    whose mean is F(v) − F(w). Student's test is applied to arsinh(D_k/s), s being the range of the second
+    products: to D_k as they are where differences have an ordinary size, and to their logarithms where the draws
+    agree that v is far worse, but not by how much. A wild draw adds to the spread what it adds to the mean: it
+    does not decide.
     """
     found, spread, least = _differences(sample, w, v)
     n = len(found)

@@ -116,10 +116,11 @@ class Problem:
         """Return ∇(f∘g)(w), the gradient of the smooth part, exact over the data."""
         w = self.check_point("w", w)
         with np.errstate(over="ignore"):
-            return self._whole("vjp", w, self.watched().outer.gradient(self._whole("value", w)[0]))
+            gradient: Vector = self._whole("vjp", w, self.watched().outer.gradient(self._whole("value", w)[0]))
+        return gradient
 
     def _whole(self, name: str, w: Vector, q: Vector | None = None) -> Any:
-        """Return g or zᵀq over all data, or raise `InvalidProblem` where a function of the user's is not finite."""
+        """Return g or zᵀq over all data; raise `InvalidProblem` where a function of the user's is not finite."""
         returned = getattr(self.inner, name)(w, self._data, *(() if q is None else (q,)))
         if is_foreign(self.inner):
             InnerGuard(self.inner, self.start(None)).check(name, returned, w, self._data, q=q)
@@ -127,11 +128,9 @@ class Problem:
 
     def watched(self) -> "Problem":
         """Return the problem with what f and r return checked, where they are the user's own: see `InnerGuard`."""
-        other = self
-        if is_foreign(self.outer):
-            other = other._with("outer", GuardedOuter(self.outer))
+        other = self._with("outer", GuardedOuter(self.outer)) if is_foreign(self.outer) else self
         if is_foreign(self.regularizer):
-            other = other._with("regularizer", GuardedRegularizer(self.regularizer))
+            other = other.with_regularizer(GuardedRegularizer(self.regularizer))
         return other
 
     def batch_gradient(self, w: Vector, batch: Any) -> Vector:

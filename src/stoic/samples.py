@@ -203,7 +203,7 @@ class Pooled(Sample):
             part.forget()
 
     def _mean(self, terms: list[Vector]) -> Vector:
-        mean: Vector = sum(part.size / self.size * term for part, term in zip(self.parts, terms, strict=True))
+        mean: Vector = np.average(terms, axis=0, weights=[part.size for part in self.parts])
         return mean
 
 

@@ -236,9 +236,9 @@ def _row_like(data: Any, one: Samples) -> int:
     """Return the first row of the data that is, bit for bit, a sample that was drawn from them."""
     alike = np.ones(_count(data), dtype=bool)
     for part, wanted in zip(_parts(data), _parts(one), strict=True):
-        rows = np.ascontiguousarray(part).reshape(len(part), -1)
-        same = (rows == wanted.reshape(1, -1)) | ((rows != rows) & (wanted != wanted).reshape(1, -1))
-        alike &= same.all(axis=1)
+        rows, row = (np.ascontiguousarray(array).reshape(len(array), -1) for array in (part, wanted))
+        is_nan = np.not_equal(rows, rows) & np.not_equal(row, row)
+        alike &= ((rows == row) | is_nan).all(axis=1)
     return int(np.argmax(alike))
 
 
