@@ -75,6 +75,7 @@ def overflows(function: Function, start: Vector, point: Vector) -> bool:
 
 
 _MOST_BISECTIONS, _NEAR = 400, 1e-6
+_MOST_ENTRIES = 1 << 24  # of the Jacobians of single samples: 128 MB
 
 
 class InnerGuard:
@@ -149,19 +150,24 @@ class InnerGuard:
             row = _first(lambda rows: _kind(evaluate(w, picky.take(batch, rows), *extra)) is not None, count)
             one = picky.take(batch, slice(row, row + 1))
             return picky.place(batch, row), lambda point: evaluate(point, one, *extra)
-        row_of = self._row(name, w, batch, size) if q is None and size is not None else None
-        if row_of is None:
+        each = name if q is None else "jacobian"  # a product has no samples, but the Jacobian behind it does
+        found = None if size is None else self._row(each, w, batch, size)
+        if found is None:
             where = "all data" if size is None else f"a batch of {size} samples"
             return where, lambda point: evaluate(point, batch, *extra)
-        return f"sample {row_of} of a draw of {size}", lambda point: evaluate(point, batch, size)[row_of]
+        of_each = getattr(self._inner, each)
+        return f"sample {found} of a draw of {size}", lambda point: of_each(point, batch, size)[found]
 
     def _row(self, name: str, w: Vector, batch: Any, size: int) -> int | None:
         """Return the first sample of a draw that is not finite, where one sample a block can be asked for."""
+        if size * math.prod(self._inner.shape) > _MOST_ENTRIES:
+            return None
         try:
             means = getattr(self._inner, name)(w, batch, size)
         except ValueError:
             return None
-        return int(np.argmin(np.isfinite(means).reshape(len(means), -1).all(axis=1)))
+        is_bad = ~np.isfinite(means).reshape(len(means), -1).all(axis=1)
+        return int(np.argmax(is_bad)) if is_bad.any() else None
 
     def _message(self, name: str, kind: str, where: str, w: Vector | None) -> str:
         call = getattr(self._inner, "call", lambda name: f"{name} of {self._inner!r}")(name)

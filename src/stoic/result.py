@@ -43,11 +43,13 @@ class Result:
     status : Status
         Why the solve stopped.
     message : str
-        The same in words, with what to change where something went wrong.
+        The same in words, with what to change where something went wrong, and how far the objective can still fall
+        where that is seen to be a fifth of the way or more.
     samples : int
         Data points drawn: the pilot, reference batches and every step included.
     evaluations : int
-        Data points times the points w at which they were evaluated.
+        Data points times the points w at which the pilot and the steps evaluated them; what observers evaluate, and
+        a look back from the answer, is not counted.
     seconds : float
         Wall time of pilot, start and steps; observers are outside this clock.
     n_steps : int
