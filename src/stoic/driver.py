@@ -16,6 +16,7 @@ from stoic.certificate.certificate import Certificate
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
+from stoic.guards import is_foreign
 from stoic.hindsight import Hindsight, Outlook
 from stoic.inners.metered import BudgetSpent, Drawn, Metered
 from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
@@ -317,6 +318,11 @@ class _Run:
             outlook = self.hindsight.outlook(w, *self._kept())
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Outlook()
+        except Exception as error:  # a part of the user's own need not take a batch twice, or points like these
+            if not is_foreign(self.given.inner):
+                raise
+            _log.info("no look back from the answer: %s", error)
+            return status, Outlook()
         return (Status.DIVERGED if outlook.risen > 0.0 else status), outlook
 
     def _kept(self) -> tuple[list[Drawn], list[Drawn], list[Drawn]]:

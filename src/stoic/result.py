@@ -48,8 +48,8 @@ class Result:
     samples : int
         Data points drawn: the pilot, reference batches and every step included.
     evaluations : int
-        Data points times the points w at which the pilot and the steps evaluated them; what observers evaluate, and
-        a look back from the answer, is not counted.
+        Data points times the points w at which the pilot and the steps evaluated them; what observers evaluate,
+        and a look back from the answer, is not counted.
     seconds : float
         Wall time of pilot, start and steps; observers are outside this clock.
     n_steps : int

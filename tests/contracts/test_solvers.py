@@ -212,7 +212,9 @@ def test_evaluations_counted_are_distinct_pairs_of_a_batch_and_a_point(method):
     solver = tuned(method)
     problem, spy = spied(method)
     seen = []  # up to the last record: the look back after it is not counted
-    result = stoic.minimize(problem, solver, budget=BUDGET, seed=0, callback=lambda _: seen.append(spy.evaluations))
+    result = stoic.minimize(
+        problem, solver, budget=BUDGET, seed=0, callback=lambda _: seen.append(spy.evaluations)
+    )
     assert result.evaluations == seen[-1]
 
 

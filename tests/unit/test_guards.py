@@ -26,7 +26,9 @@ def jacobian(w, samples):
 
 
 def make(**changes):
-    return stoic.FunctionInner(**({"value": value, "jacobian": jacobian, "shape": (1, 2), "data": (X, Y)} | changes))
+    return stoic.FunctionInner(
+        **({"value": value, "jacobian": jacobian, "shape": (1, 2), "data": (X, Y)} | changes)
+    )
 
 
 def at(row, function, number):
@@ -61,7 +63,9 @@ METHODS = ["auto", "rosc", "mscg", "rmscg-robust", "scsc", "rcivr", "clipped-sgd
 @pytest.mark.parametrize("method", METHODS, ids=str)
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_a_row_of_data_that_is_not_finite_is_named(method, number):
-    with pytest.raises(stoic.InvalidProblem, match=r"row 17 of data, which is not finite itself, .*at the start too"):
+    with pytest.raises(
+        stoic.InvalidProblem, match=r"row 17 of data, which is not finite itself, .*at the start too"
+    ):
         solve(with_a_bad_row(number), method)
 
 
@@ -91,7 +95,9 @@ def test_a_stream_that_draws_nan_now_and_then_is_stopped_at_the_first(method):
         x = rng.standard_normal((size, 2))
         return x, np.where(rng.random(size) < 0.01, math.nan, x[:, 0])
 
-    with pytest.raises(stoic.InvalidProblem, match=r"sample \d of draw\(size=\d+, rng\), which is not finite itself"):
+    with pytest.raises(
+        stoic.InvalidProblem, match=r"sample \d of draw\(size=\d+, rng\), which is not finite itself"
+    ):
         solve(make(data=None, draw=draw), method)
 
 
@@ -161,7 +167,9 @@ class NoDomain:
 
 @pytest.mark.parametrize("method", ["auto", SLOW], ids=str)
 def test_an_outer_function_that_is_nan_is_named_with_its_argument(method):
-    with pytest.raises(stoic.InvalidProblem, match=r"\(u\) of the outer function .*NoDomain.* returned nan for u = \["):
+    with pytest.raises(
+        stoic.InvalidProblem, match=r"\(u\) of the outer function .*NoDomain.* returned nan for u = \["
+    ):
         solve(make(), method, outer=NoDomain())
 
 
@@ -176,7 +184,9 @@ class Leaky:
 
 
 def test_a_prox_that_is_nan_is_named_with_its_argument():
-    with pytest.raises(stoic.InvalidProblem, match=r"prox\(v, step\) of the regularizer .*Leaky.* returned nan for v"):
+    with pytest.raises(
+        stoic.InvalidProblem, match=r"prox\(v, step\) of the regularizer .*Leaky.* returned nan for v"
+    ):
         solve(make(), SLOW, regularizer=Leaky(), budget=20_000)
 
 
@@ -191,7 +201,9 @@ def test_a_regularizer_that_is_nan_is_named():
 # --- overflow is divergence ---
 
 
-@pytest.mark.parametrize("method", [stoic.MSCG(1e6, 1), stoic.SCSC(steps=stoic.PowerLaw(1e6), batch_size=1)], ids=str)
+@pytest.mark.parametrize(
+    "method", [stoic.MSCG(1e6, 1), stoic.SCSC(steps=stoic.PowerLaw(1e6), batch_size=1)], ids=str
+)
 def test_finite_functions_that_overflow_far_from_the_start_are_a_divergence(method):
     result = solve(make(), method)
     assert result.status is stoic.Status.DIVERGED
