@@ -304,6 +304,7 @@ class _Run:
             truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
             solver=self.method,
+            outlook=outlook,
             certifier=partial(_certificate, self.given, w.copy(), self.w0, self.delta, self.meter.budget),
         )
 

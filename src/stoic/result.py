@@ -8,6 +8,7 @@ from typing import Any
 
 from stoic.certificate.certificate import Certificate
 from stoic.errors import SolveFailed
+from stoic.hindsight import Outlook
 from stoic.protocols import Vector
 
 Record = Mapping[str, float]
@@ -61,6 +62,8 @@ class Result:
         One record per evaluation; ``pandas.DataFrame(result.history)`` makes a table of it.
     solver : Solver
         The settings that ran, with everything that was chosen from the pilot filled in.
+    outlook : Outlook
+        What draws that were kept aside tell: whether F is above the start, and how far it can still fall.
     certificate : Certificate
         What is known about F(w) − F*.
 
@@ -85,6 +88,7 @@ class Result:
     truncated_z: float
     history: list[Record]
     solver: object
+    outlook: Outlook = Outlook()
     certifier: Callable[[], Certificate] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -104,6 +108,11 @@ class Result:
     def success(self) -> bool:
         """Whether the answer is what the settings promise."""
         return self.status.is_success
+
+    @property
+    def became_infinite(self) -> bool:
+        """Whether the iterates became infinite or NaN: DIVERGED, and not by an answer above the start alone."""
+        return self.status is Status.DIVERGED and self.outlook.risen == 0.0
 
     def raise_for_status(self) -> "Result":
         """Return the result itself, or raise `SolveFailed` if the solve did not succeed."""

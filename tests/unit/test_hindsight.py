@@ -165,7 +165,7 @@ def test_without_draws_nothing_is_said():
 
 
 def test_heavy_tails_and_skewed_noise_at_the_start_raise_no_alarm():
-    """The answer is a little better than the start, thanks to a few rows: no verdict in 200 samples of 32 draws."""
+    """The answer is a little better than the start, thanks to a few rows: no verdict in 200 samples of 32."""
     problem = problem_of(lambda rng, n: np.exp(2.0 * rng.standard_normal(n)), outer=stoic.Linear(), groups=1)
     w0, w = np.ones(D), np.linalg.lstsq(problem.inner.X, problem.inner.y, rcond=None)[0]
     alarms = sum(rise(pooled(problem, 32, seed), w0, w, 1e-4) > 0.0 for seed in range(200))
