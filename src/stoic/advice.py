@@ -1,15 +1,55 @@
-"""What a result's message says about truncation, where it looks wrong."""
+"""What a result's message says beyond its status: what went wrong, what is left, what to change."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from stoic.hindsight import Outlook
 from stoic.protocols import Vector
 from stoic.result import Record
 
 NEARLY_ALWAYS = 0.5
 _FEWEST_RECORDS = 8
 _NAMES = {"truncated_y": "values y", "truncated_z": "Jacobians z"}
+
+
+_WORTH_SAYING = 0.2  # of the way down: what is left
+
+
+def cut_advice(needed: int | None) -> str:
+    """Return what it would take to carry out a plan; `needed` is None where that is not known."""
+    return "" if needed is None else f"They need {needed} samples: use budget >= {needed}, or a shorter plan."
+
+
+def divergence_advice(outlook: Outlook) -> str:
+    """Return what to change where the iterates diverged, or the answer is above the start."""
+    if outlook.risen == 0.0:
+        return "Use a smaller step size, or rescale the data so that losses stay far below 1e300."
+    return (
+        f"On draws that were kept aside, the objective is {outlook.risen:.2g} above that at the start: check the "
+        "signs of the derivatives, or use a smaller step size."
+    )
+
+
+def progress_advice(outlook: Outlook) -> str:
+    """Return how far the objective can still fall, where that is a fifth of the whole way down or more.
+
+    Examples
+    --------
+    >>> from stoic.hindsight import Outlook
+    >>> progress_advice(Outlook(fallen=3.0, moved=0.5, left=1.0)).split(":")[0]
+    'The answer still moves'
+    >>> progress_advice(Outlook(fallen=3.0, moved=0.5, left=0.1))
+    ''
+    """
+    if outlook.share_left < _WORTH_SAYING:
+        return ""
+    state = "still moves" if outlook.moved > 0.0 else "is not at an optimum"
+    return (
+        f"The answer {state}: on draws that were kept aside, the objective has fallen by {outlook.fallen:.2g}, "
+        f"and about {outlook.left:.2g} is left, {outlook.share_left:.0%} of the way; use a larger "
+        "budget, a start that is closer, or columns of like scale."
+    )
 
 
 def truncation_advice(history: Sequence[Record]) -> str:

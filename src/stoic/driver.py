@@ -1,6 +1,5 @@
 """The driver: one loop that counts samples, observes, and stops."""
 
-import difflib
 import hashlib
 import logging
 import math
@@ -12,20 +11,23 @@ from typing import Literal, cast
 import numpy as np
 from numpy.random import Generator
 
-from stoic.advice import truncation_advice
+from stoic.advice import cut_advice, divergence_advice, progress_advice, truncation_advice
 from stoic.certificate.certificate import Certificate
 from stoic.certificate.duality import duality_gap
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
-from stoic.inners.metered import BudgetSpent, Metered
-from stoic.pilot import pilot_cost, run_pilot
+from stoic.guards import is_foreign
+from stoic.hindsight import Hindsight, Outlook
+from stoic.inners.metered import BudgetSpent, Drawn, Metered
+from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
 from stoic.problem import Problem
 from stoic.progress import progress_bar
 from stoic.protocols import Vector
+from stoic.requests import check_watchers, generator, resolve
 from stoic.result import Record, Result, Status
-from stoic.solvers import METHODS, AnySolver, Method
-from stoic.solvers.base import UNBOUNDED
+from stoic.solvers import AnySolver, Method
+from stoic.solvers.base import UNBOUNDED, has_plan, plan_cost
 
 _log = logging.getLogger("stoic")
 
@@ -98,6 +100,9 @@ def minimize(
     ------
     InvalidParameter
         If a setting is out of range, the method is unknown, or the budget is below one step.
+    InvalidProblem
+        If a function of the user's own returns NaN or infinity at an ordinary point; the message names the
+        function and the sample. Where finite functions overflow since w grows without end, the status is DIVERGED.
     IncompatibleParts
         If the problem is outside the method's assumptions.
 
@@ -123,15 +128,15 @@ def minimize(
     deadline = math.inf
     if max_seconds is not None:
         deadline = time.perf_counter() + check_positive("max_seconds", max_seconds)
-    chosen = _resolve(method)
+    chosen = resolve(method)
     chosen.check(problem)
-    _check_watchers(observers, callback)
+    check_watchers(observers, callback)
     if engine not in ENGINES:
         raise InvalidParameter(f"engine={engine!r} is not one of {', '.join(map(repr, ENGINES))}.")
-    run = _Run(problem, budget, _generator(seed), dict(observers or {}), callback, tol)
+    run = _Run(problem, budget, problem.start(w0), generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
-            run.start(chosen, problem.start(w0), delta, engine)
+            run.start(chosen, delta, engine)
             is_watched = verbose or max_seconds is not None
             run.go(every, chunk_size if is_watched else UNBOUNDED, deadline, show)
     except BudgetSpent as spent:
@@ -142,42 +147,6 @@ def minimize(
     return run.result()
 
 
-_COUNTS = ("samples", "evaluations", "seconds", "stage", "truncated_y", "truncated_z", "duality_gap")
-
-
-def _generator(seed: int | Generator | None) -> Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(f"seed={seed!r} is not a whole number >= 0, a Generator or None.") from error
-
-
-def _check_watchers(observers: object, callback: object) -> None:
-    if callback is not None and not callable(callback):
-        raise InvalidParameter(f"callback={callback!r} is not a function.")
-    if observers is None:
-        return
-    if not isinstance(observers, Mapping):
-        raise InvalidParameter(f"observers={observers!r} is not a mapping of names to functions of w.")
-    for name, observe in observers.items():
-        if not callable(observe) or name in _COUNTS:
-            raise InvalidParameter(
-                f"observers[{name!r}]={observe!r} must be a function under a name other than {', '.join(_COUNTS)}."
-            )
-
-
-def _resolve(method: str | Method) -> Method:
-    if not isinstance(method, str):
-        if isinstance(method, type) or not hasattr(method, "tuned"):
-            raise InvalidParameter(f"method={method!r} is neither a method string nor a solver's settings.")
-        return method
-    if method not in METHODS:
-        close = difflib.get_close_matches(method.lower(), METHODS, n=1, cutoff=0.4)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise InvalidParameter(f"method={method!r} is unknown; {hint}Methods: {', '.join(sorted(METHODS))}.")
-    return METHODS[method]()
-
-
 class _Run:
     """One solve: what is counted, observed and kept."""
 
@@ -185,26 +154,31 @@ class _Run:
         self,
         problem: Problem,
         budget: int,
+        w0: Vector,
         rng: Generator,
         observers: Mapping[str, Callable[[Vector], float]],
         callback: Callable[[Record], None] | None,
         tol: float | None,
     ) -> None:
-        self.meter = Metered(problem.inner, budget)
-        self.problem = problem.with_inner(self.meter)
+        self.given, self.w0 = problem, w0
+        self.meter = Metered(problem.inner, budget, w0)
+        self.problem = problem.watched().with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
         self.seconds, self.quiet, self.recorded_samples, self.looked_at = 0.0, 0, -1, 0
         self.history: list[Record] = []
+        self.pilot_rows = PilotRows([], [])
+        self.hindsight = Hindsight(problem, w0)
 
-    def start(self, method: Method, w0: Vector, delta: float, engine: str) -> None:
+    def start(self, method: Method, delta: float, engine: str) -> None:
         """Choose open settings from a pilot, and start the solver."""
-        began = time.perf_counter()
-        self.method, self.last, self.answer = method, w0, w0
-        self.delta = delta
+        began, w0 = time.perf_counter(), self.w0
+        self.asked = self.method = method
+        self.last, self.answer, self.delta = w0, w0, delta
         try:
             with np.errstate(all="ignore"):
                 check_engine(engine, self.problem, self.meter)
                 self.method = self._tuned(method, w0, delta)
+                self.needed = self._needed()
                 self.engine = choose_engine(engine, self.solver, self.problem, self.meter)
                 self.chunk = Chunk(self.engine.init(self.solver, self.problem, w0, self.rng))
         except KeyboardInterrupt:
@@ -219,14 +193,22 @@ class _Run:
 
     def _tuned(self, method: Method, w0: Vector, delta: float) -> Method:
         if not method.needs_pilot:
+            self.meter.is_keeping = True
             return method
         size = max(3, min(_LARGEST_PILOT, self.meter.budget // (50 * self.meter.cost(1))))
         self.meter.require(pilot_cost(size) * self.meter.cost(1))
-        pilot = run_pilot(self.problem, w0, self.rng, size=size, delta=delta)
+        with self.meter.trying():
+            self.pilot_rows = draw_pilot(self.problem, self.rng, size)
+            pilot = measure_pilot(self.pilot_rows, w0, self.rng, delta=delta)
         solver = method.tuned(pilot.within(self.meter.left))
         solver.check(self.problem)
         _log.info("chosen from a pilot of %d samples: %s", self.meter.samples, solver)
         return solver
+
+    def _needed(self) -> int | None:
+        """Return the samples that the pilot has drawn and all steps would draw; None where that is not known."""
+        planned = plan_cost(self.solver, self.meter)
+        return None if planned is None else self.meter.samples + planned
 
     def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
         """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
@@ -234,13 +216,24 @@ class _Run:
             while self.chunk.ending is None:
                 mark = (self.meter.samples // every + 1) * every
                 while self.chunk.ending is None and self.meter.samples < mark:
-                    self._advance(Limits(mark, chunk_size, deadline))
+                    self._advance(Limits(min(mark, self._next_look()), chunk_size, deadline))
                     show(self.meter.samples, f"stage {self.chunk.stage + 1}")
                 if self.meter.samples != self.recorded_samples:
                     self._observe()
         except KeyboardInterrupt:  # while observing
             self.chunk = self.chunk._replace(ending=Status.INTERRUPTED)
         _log.info("%s %d samples", self.chunk.ending, self.meter.samples)
+
+    def _next_look(self) -> int:
+        """Keep the answers after a quarter and half of the run, and return when there is one to be kept next."""
+        whole = min(self.meter.budget, self.needed or self.meter.budget)
+        for share in (0.25, 0.5):
+            at = math.ceil(share * whole)
+            if self.meter.samples < at:
+                return at
+            if share not in self.hindsight.answers:
+                self.hindsight.answers[share] = self._answer()
+        return self.meter.budget + 1
 
     def _advance(self, limits: Limits) -> None:
         began = time.perf_counter()
@@ -277,16 +270,11 @@ class _Run:
 
     def _gap(self) -> Record:
         """Return the duality gap where the method goes through all data, once for as many samples as there are."""
-        n, samples = self._bare.inner.n_samples, self.meter.samples
+        n, samples = self.meter.n_samples, self.meter.samples
         if n is None or samples < self.looked_at + n or not getattr(self.solver, "uses_all_data", False):
             return {}
         self.looked_at = samples
-        return {"duality_gap": duality_gap(self._bare, self._answer())}
-
-    @property
-    def _bare(self) -> Problem:
-        """The problem without the meter."""
-        return self.problem.with_inner(self.meter.inner)
+        return {"duality_gap": duality_gap(self.given, self._answer())}
 
     def _answer(self) -> Vector:
         return self.solver.output(self.engine.settled(self.solver, self.chunk).state)
@@ -304,16 +292,19 @@ class _Run:
 
     def result(self) -> Result:
         """Return what was reached."""
-        chunk, status = self.chunk, self.chunk.ending or Status.STOPPED
-        message = f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples."
-        if status is Status.DIVERGED:
-            message += " Use a smaller step size, or rescale the data so that losses stay far below 1e300."
-        message = " ".join(filter(None, [message, truncation_advice(self.history)]))
+        chunk = self.chunk
         w = (self.last if chunk.state is None else self._answer()).copy()
+        status, outlook = self._judged(w)
+        parts = [
+            f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples.",
+            cut_advice(self.needed) if status is Status.PLAN_CUT else "",
+            divergence_advice(outlook) if status is Status.DIVERGED else progress_advice(outlook),
+            truncation_advice(self.history),
+        ]
         return Result(
             w=w,
             status=status,
-            message=message,
+            message=" ".join(filter(None, parts)),
             samples=self.meter.samples,
             evaluations=self.meter.evaluations,
             seconds=self.seconds,
@@ -322,8 +313,35 @@ class _Run:
             truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
             solver=self.method,
-            certifier=partial(_certificate, self._bare, w.copy(), self.delta, self.meter.budget),
+            outlook=outlook,
+            certifier=partial(_certificate, self.given, w.copy(), self.delta, self.meter.budget),
         )
+
+    def _judged(self, w: Vector) -> tuple[Status, Outlook]:
+        """Return how the run ended, and what a look back sees where it ended by itself."""
+        status = self.chunk.ending or Status.STOPPED
+        if status is Status.BUDGET_SPENT and has_plan(self.asked):
+            status = Status.PLAN_CUT
+        if not (status.is_success or status is Status.PLAN_CUT):
+            return status, Outlook()
+        try:
+            outlook = self.hindsight.outlook(w, *self._kept())
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED, Outlook()
+        except Exception as error:  # a part of the user's own need not take a batch twice, or points like these
+            if not is_foreign(self.given.inner):
+                raise
+            _log.info("no look back from the answer: %s", error)
+            return status, Outlook()
+        return (Status.DIVERGED if outlook.risen > 0.0 else status), outlook
+
+    def _kept(self) -> tuple[list[Drawn], list[Drawn], list[Drawn]]:
+        """Return draws to try a descent on, others, and some that none was fitted to."""
+        parts, singles = ([cast("Drawn", one.batch) for one in rows] for rows in self.pilot_rows)
+        if not singles:
+            return self.meter.kept[0::2], [], self.meter.kept[1::2]
+        half = math.ceil(len(parts) / 2)
+        return parts[:half], parts[half:], singles
 
 
 def _certificate(problem: Problem, w: Vector, delta: float, budget: int) -> Certificate:

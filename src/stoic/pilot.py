@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from stoic.errors import check_count
+from stoic.inners.metered import Metered
 from stoic.means import smallest_ball_index
 from stoic.plans import Constants
 from stoic.probes import curvature, descend, first_smoothness, jacobian_smoothness, noise, single_samples
@@ -157,12 +159,28 @@ def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta:
     and the gap to cover, and a second point at which to measure curvature and noise: a wild sample spoils one
     part, not the pilot.
     """
+    return measure_pilot(draw_pilot(problem, rng, size), w0, rng, delta=delta)
+
+
+class PilotRows(NamedTuple):
+    """What a pilot draws: parts that descents are fitted to, and single draws that none is."""
+
+    parts: list[Sample]
+    singles: list[Sample]
+
+
+def draw_pilot(problem: Problem, rng: Generator, size: int) -> PilotRows:
+    """Draw the rows of a pilot of `size`."""
     n_parts = min(_PARTS, size)
     sizes = [size // n_parts + (k < size % n_parts) for k in range(n_parts)]
     parts = [draw_sample(problem, n, rng) for n in sizes]
-    singles = [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))]
+    return PilotRows(parts, [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))])
+
+
+def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) -> Pilot:
+    """Learn the problem's scales from rows, as `run_pilot` does."""
     with np.errstate(all="ignore"):
-        return _measure(parts, singles, w0, rng, delta)
+        return _measure(*rows, w0, rng, delta)
 
 
 def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Generator, delta: float) -> Pilot:
@@ -253,6 +271,9 @@ def estimate_constants(
     >>> constants.C_f, constants.L_f, round(constants.L_g)
     (1.0, 0.5, 2)
     """
-    size = check_count("size", size, low=3)
-    rng = np.random.default_rng(seed)
-    return run_pilot(problem, problem.start(w0), rng, size=size).constants
+    size, start = check_count("size", size, low=3), problem.start(w0)
+    meter = Metered(problem.inner, pilot_cost(size) * problem.inner.cost(1), start)
+    with meter.trying():
+        return run_pilot(
+            problem.watched().with_inner(meter), start, np.random.default_rng(seed), size=size
+        ).constants

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stoic.errors import IncompatibleParts, InvalidProblem
+from stoic.guards import GuardedOuter, GuardedRegularizer, InnerGuard, is_foreign
 from stoic.protocols import AnyInner, Outer, Regularizer, Vector
 from stoic.regularizers import LeavingLast, Zero
 
@@ -107,19 +108,34 @@ class Problem:
 
     def objective(self, w: Vector) -> float:
         """Return F(w), exact over the data."""
-        return self.smooth(w) + self.regularizer.value(w)
+        return self.smooth(w) + self.watched().regularizer.value(w)
 
     def smooth(self, w: Vector) -> float:
         """Return f(g(w)), exact over the data."""
         w = self.check_point("w", w)
         with np.errstate(over="ignore"):
-            return self.outer.value(self.inner.value(w, self._data)[0])
+            return self.watched().outer.value(self._whole("value", w)[0])
 
     def gradient(self, w: Vector) -> Vector:
         """Return ∇(f∘g)(w), the gradient of the smooth part, exact over the data."""
         w = self.check_point("w", w)
         with np.errstate(over="ignore"):
-            return self.batch_gradient(w, self._data)
+            gradient: Vector = self._whole("vjp", w, self.watched().outer.gradient(self._whole("value", w)[0]))
+        return gradient
+
+    def _whole(self, name: str, w: Vector, q: Vector | None = None) -> Any:
+        """Return g or zᵀq over all data; raise `InvalidProblem` where a function of the user's is not finite."""
+        returned = getattr(self.inner, name)(w, self._data, *(() if q is None else (q,)))
+        if is_foreign(self.inner):
+            InnerGuard(self.inner, self.start(None)).check(name, returned, w, self._data, q=q)
+        return returned
+
+    def watched(self) -> "Problem":
+        """Return the problem with what f and r return checked, where they are the user's own: see `InnerGuard`."""
+        other = self._with("outer", GuardedOuter(self.outer)) if is_foreign(self.outer) else self
+        if is_foreign(self.regularizer):
+            other = other.with_regularizer(GuardedRegularizer(self.regularizer))
+        return other
 
     def batch_gradient(self, w: Vector, batch: Any) -> Vector:
         """Return ∇(f∘g)(w) with plain means over one batch for g and ∇g alike."""
@@ -128,7 +144,7 @@ class Problem:
     def start(self, w0: Vector | None) -> Vector:
         """Return a copy of `w0` after checks; by default the point of dom r nearest to zero."""
         if w0 is None:
-            return self.regularizer.prox(np.zeros(self.dimension), 1.0) * 1.0
+            return self.watched().regularizer.prox(np.zeros(self.dimension), 1.0) * 1.0
         w0 = self.check_point("w0", w0).copy()
         if not math.isfinite(self.regularizer.value(w0)):
             raise InvalidProblem(

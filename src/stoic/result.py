@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stoic.errors import SolveFailed
+from stoic.hindsight import Outlook
 from stoic.protocols import Vector
 
 if TYPE_CHECKING:
@@ -22,11 +23,12 @@ class Status(Enum):
 
     FINISHED = "Every step of the plan was taken."
     BUDGET_SPENT = "The sample budget does not allow another step."
+    PLAN_CUT = "The sample budget ended before the steps that were asked for."
     CONVERGED = "The answer moved less than tol at three evaluations in a row."
     TIME_LIMIT = "max_seconds have passed."
     STOPPED = "The callback asked to stop."
     INTERRUPTED = "Interrupted from the keyboard; the answer is the one reached so far."
-    DIVERGED = "The iterates became infinite or NaN; the answer is the last finite one."
+    DIVERGED = "The iterates became infinite or NaN, or ended above the start; the answer is the last finite one."
 
     @property
     def is_success(self) -> bool:
@@ -45,11 +47,13 @@ class Result:
     status : Status
         Why the solve stopped.
     message : str
-        The same in words, with what to change where something went wrong.
+        The same in words, with what to change where something went wrong, and how far the objective can still fall
+        where that is seen to be a fifth of the way or more.
     samples : int
         Data points drawn: the pilot, reference batches and every step included.
     evaluations : int
-        Data points times the points w at which they were evaluated.
+        Data points times the points w at which the pilot and the steps evaluated them; what observers evaluate,
+        and a look back from the answer, is not counted.
     seconds : float
         Wall time of pilot, start and steps; observers are outside this clock.
     n_steps : int
@@ -61,6 +65,8 @@ class Result:
         One record per evaluation; ``pandas.DataFrame(result.history)`` makes a table of it.
     solver : Solver
         The settings that ran, with everything that was chosen from the pilot filled in.
+    outlook : Outlook
+        What draws that were kept aside tell: whether F is above the start, and how far it can still fall.
     certificate : Certificate
         What is known about F(w) − F*.
 
@@ -85,6 +91,7 @@ class Result:
     truncated_z: float
     history: list[Record]
     solver: object
+    outlook: Outlook = Outlook()
     certifier: "Callable[[], Certificate] | None" = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -104,6 +111,11 @@ class Result:
     def success(self) -> bool:
         """Whether the answer is what the settings promise."""
         return self.status.is_success
+
+    @property
+    def became_infinite(self) -> bool:
+        """Whether the iterates became infinite or NaN: DIVERGED, and not by an answer above the start alone."""
+        return self.status is Status.DIVERGED and self.outlook.risen == 0.0
 
     def raise_for_status(self) -> "Result":
         """Return the result itself, or raise `SolveFailed` if the solve did not succeed."""

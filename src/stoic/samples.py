@@ -1,13 +1,14 @@
 """A fixed sample of a problem, to be evaluated at many points."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 from weakref import ref
 
 import numpy as np
 from numpy.random import Generator
 
+from stoic.errors import InvalidParameter
 from stoic.inners.designs import RowBatch
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.metered import Metered
@@ -174,8 +175,44 @@ class LinearSample(Sample):
         self.batch.points[:] = alive
 
 
-def draw_sample(problem: Problem, size: int, rng: Generator) -> Sample:
-    """Return a batch of `size` to be evaluated at many points."""
+class Pooled(Sample):
+    """Several samples of one problem as one: means over all of them."""
+
+    def __init__(self, parts: Sequence[Sample]) -> None:
+        super().__init__(parts[0].problem, None, sum(part.size for part in parts))
+        self.parts = parts
+
+    def value(self, w: Vector) -> Vector:
+        """Return the mean of g(w; ξ)."""
+        mean: Vector = self._at(w, lambda: self._mean([part.value(w) for part in self.parts]))
+        return mean
+
+    def values(self, w: Vector, blocks: int) -> Array:
+        """Return g(w; ξ) draw by draw, of shape (blocks, p); there is no other number of blocks."""
+        if blocks != self.size:
+            raise InvalidParameter(f"blocks={blocks}, but samples that were pooled have {self.size}, one a draw.")
+        return np.concatenate([part.values(w, part.size) for part in self.parts])
+
+    def vjp(self, w: Vector, q: Vector) -> Vector:
+        """Return zᵀq for the mean z of ∇g(w; ξ)."""
+        return self._mean([part.vjp(w, q) for part in self.parts])
+
+    def forget(self) -> None:
+        """Let go of what the parts keep."""
+        for part in self.parts:
+            part.forget()
+
+    def _mean(self, terms: list[Vector]) -> Vector:
+        mean: Vector = np.average(terms, axis=0, weights=[part.size for part in self.parts])
+        return mean
+
+
+def make_sample(problem: Problem, batch: Any, size: int) -> Sample:
+    """Return a batch of `size` draws, to be evaluated at many points."""
     inner = problem.inner.inner if isinstance(problem.inner, Metered) else problem.inner
-    kind = LinearSample if type(inner) is GroupLoss else Sample
-    return kind(problem, problem.inner.draw(size, rng), size)
+    return (LinearSample if type(inner) is GroupLoss else Sample)(problem, batch, size)
+
+
+def draw_sample(problem: Problem, size: int, rng: Generator) -> Sample:
+    """Draw a batch of `size` to be evaluated at many points."""
+    return make_sample(problem, problem.inner.draw(size, rng), size)

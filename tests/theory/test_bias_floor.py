@@ -144,7 +144,7 @@ def test_the_first_steps_of_the_plan_leave_the_optimum_and_none_is_truncated():
     plan, n = plan_of(1), 10_000
     problem, budget = problem_with(Signs()), plan.stages[0].reference_size + n
     result = minimize(problem, RROSC.from_plan(plan), budget=budget, w0=np.array([BEST]), seed=0)
-    assert result.status is Status.BUDGET_SPENT
+    assert result.status is Status.PLAN_CUT
     assert result.n_steps == n
     assert result.truncated_y == result.truncated_z == 0.0
     expected_step = 0.5 * (slope(BEST + 2.0) + slope(BEST - 2.0)) + 0.1 * BEST

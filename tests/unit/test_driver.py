@@ -429,7 +429,7 @@ def test_a_stage_cut_short_returns_its_partial_average():
             state, _ = stages[0].step(PROBLEM, state, rng)
         w = state.average
     np.testing.assert_array_equal(result.w, w)
-    assert (result.status, result.n_steps, result.history[-1]["stage"]) == (Status.BUDGET_SPENT, 27, 1)
+    assert (result.status, result.n_steps, result.history[-1]["stage"]) == (Status.PLAN_CUT, 27, 1)
 
 
 def test_a_stage_whose_reference_cannot_be_paid_for_leaves_the_answer_of_the_stage_before():
@@ -437,4 +437,4 @@ def test_a_stage_whose_reference_cannot_be_paid_for_leaves_the_answer_of_the_sta
     second = stoic.CIVR(step_size=0.01, batch_size=1, n_steps=5, anchor_size=1000)
     result = solve(stoic.Restarted([first, second]), budget=1000)
     np.testing.assert_array_equal(result.w, solve(first).w)
-    assert (result.status, result.samples) == (Status.BUDGET_SPENT, 160)
+    assert (result.status, result.samples) == (Status.PLAN_CUT, 160)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.certificate.duality import has_conjugate
-from stoic.errors import IncompatibleParts
+from stoic.errors import IncompatibleParts, InvalidProblem
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solvers.newton import Newton
@@ -26,7 +26,10 @@ def improving(problem: Problem, w: Vector) -> Iterator[Vector]:
         w = np.asarray(problem.regularizer.prox(w, 0.0))
     yield w
     with np.errstate(all="ignore"):
-        yield from _by_newton(problem, w) if _takes_newton(problem) else _by_gradients(problem, w)
+        try:
+            yield from _by_newton(problem, w) if _takes_newton(problem) else _by_gradients(problem, w)
+        except InvalidProblem:  # a function of the user's own is not finite at a point that was tried
+            return
 
 
 def _takes_newton(problem: Problem) -> bool:

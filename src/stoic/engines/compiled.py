@@ -12,6 +12,7 @@ from stoic.engines.plain import Chunk, Limits, run_chunk
 from stoic.engines.runners import make_runner, missing_for
 from stoic.engines.running import Live, Rows, Runner
 from stoic.engines.translation import Translated, missing_parts, translate
+from stoic.inners.designs import RowBatch
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.metered import BudgetSpent, Metered
 from stoic.problem import Problem
@@ -145,6 +146,10 @@ class CompiledEngine:
         if taken < n_steps:
             source.rewind(mark, rng)
             source.batches((taken, *shape), rng)
+        for batch in rows[:taken].reshape(-1, *shape[1:]):
+            if not meter.is_keeping:
+                break
+            meter.keep(RowBatch(batch.copy()), shape[-1])
         return self._counted(meter, chunk, inner), n_steps - taken
 
     def _counted(self, meter: Metered, chunk: Chunk, inner: Innermost) -> Chunk:

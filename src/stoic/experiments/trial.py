@@ -118,9 +118,9 @@ def _give_up(task: _Task, after: int) -> Callable[[Record], None]:
 
 
 def _outcome(result: Result) -> Outcome:
-    endings: dict[Status, Ending] = {Status.DIVERGED: "diverged", Status.STOPPED: "hopeless"}
+    ending: Ending = "hopeless" if result.status is Status.STOPPED else "finished"
     return Outcome(
-        endings.get(result.status, "finished"),
+        "diverged" if result.became_infinite else ending,  # an answer above the start counts with its scores
         result.message,
         result.samples,
         result.seconds,

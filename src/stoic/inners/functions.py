@@ -45,7 +45,8 @@ class FunctionInner:
     InvalidParameter
         If there are neither data nor `draw`, or what should be a function is not.
     InvalidProblem
-        If the arrays of `data` or of a draw differ in length.
+        If the arrays of `data` or of a draw differ in length. From a solve, `Problem.objective` and
+        `Problem.gradient`, if a function returns NaN or infinity at an ordinary w; the message names the sample.
     IncompatibleParts
         From any evaluation, if a function returns the wrong shape.
 
@@ -139,6 +140,27 @@ class FunctionInner:
             return product
         return _check_returned("vjp(w, samples, q)", self._vjp(w, batch, q), self._shape[1:], "(d,)")
 
+    def take(self, batch: Samples, rows: slice) -> Samples:
+        """Return some samples of a batch as a batch."""
+        return _take(batch, rows)
+
+    def place(self, batch: Samples, row: int) -> str:
+        """Return where a sample of a batch comes from, in words, and whether there is NaN or infinity in it."""
+        one = _take(batch, slice(row, row + 1))
+        if batch is self._data:
+            where = f"row {row} of data"
+        elif self._draw is None:
+            where = f"row {_row_like(self._data, one)} of data"
+        else:
+            where = f"sample {row} of draw(size={_count(batch)}, rng)"
+        return where if _is_finite(one) else f"{where}, which is not finite itself"
+
+    def call(self, name: str) -> str:
+        """Return the function that answers value, jacobian or vjp, as it is called."""
+        if name == "vjp" and self._vjp is not None:
+            return "vjp(w, samples, q)"
+        return "value(w, samples)" if name == "value" else "jacobian(w, samples)"
+
     def _block_means(
         self, name: str, function: Any, w: Vector, batch: Samples, blocks: int, shape: tuple[int, ...]
     ) -> Array:
@@ -204,3 +226,21 @@ def _count(samples: Samples) -> int:
 
 def _take(samples: Any, rows: Any) -> Samples:
     return tuple(part[rows] for part in samples) if isinstance(samples, tuple) else samples[rows]
+
+
+def _parts(samples: Any) -> tuple[NDArray[Any], ...]:
+    return samples if isinstance(samples, tuple) else (samples,)
+
+
+def _row_like(data: Any, one: Samples) -> int:
+    """Return the first row of the data that is, bit for bit, a sample that was drawn from them."""
+    alike = np.ones(_count(data), dtype=bool)
+    for part, wanted in zip(_parts(data), _parts(one), strict=True):
+        rows, row = (np.ascontiguousarray(array).reshape(len(array), -1) for array in (part, wanted))
+        is_nan = np.not_equal(rows, rows) & np.not_equal(row, row)
+        alike &= ((rows == row) | is_nan).all(axis=1)
+    return int(np.argmax(alike))
+
+
+def _is_finite(samples: Samples) -> bool:
+    return all(part.dtype.kind not in "fc" or bool(np.isfinite(part).all()) for part in _parts(samples))

@@ -1,11 +1,18 @@
 """An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
 from weakref import ref
 
 from numpy.random import Generator
 
+from stoic.guards import InnerGuard, is_foreign
+from stoic.inners.designs import RowBatch
 from stoic.protocols import AnyInner, Array, Vector
+
+_ENOUGH_KEPT = 64  # draws of size 1
+_LARGEST_KEPT = 4096
 
 
 class BudgetSpent(Exception):  # noqa: N818 - a signal between meter and driver, not a failure
@@ -17,11 +24,15 @@ class BudgetSpent(Exception):  # noqa: N818 - a signal between meter and driver,
 
 
 class Drawn(NamedTuple):
-    """A batch, the number of data points in it, and the points w at which it has been evaluated."""
+    """A batch, the number of data points in it, the points w at which it was evaluated, and the size drawn.
+
+    None as the size drawn stands for all data.
+    """
 
     batch: Any
     size: int
     points: list[ref[Vector]]
+    drawn: int | None = None
 
 
 class Metered:
@@ -36,13 +47,18 @@ class Metered:
         The part to count.
     budget : int
         Samples that may be drawn in all; a draw beyond raises `BudgetSpent` and draws nothing.
+    start : ndarray of shape (d,), optional
+        Where the solve starts; with it, what a part of the user's own returns is checked (see `InnerGuard`).
     """
 
-    def __init__(self, inner: AnyInner, budget: int) -> None:
+    def __init__(self, inner: AnyInner, budget: int, start: Vector | None = None) -> None:
         self._inner = inner
+        self._guard = InnerGuard(inner, start) if start is not None and is_foreign(inner) else None
         self.budget = budget
         self.samples = 0
         self.evaluations = 0
+        self.kept: list[Drawn] = []
+        self.is_keeping = False
 
     @property
     def inner(self) -> AnyInner:
@@ -90,7 +106,25 @@ class Metered:
     def draw(self, size: int, rng: Generator) -> Drawn:
         """Draw and count, or raise `BudgetSpent` before anything is drawn."""
         self._spend(self.cost(size))
-        return Drawn(self._inner.draw(size, rng), self.cost(size), [])
+        drawn = Drawn(self._inner.draw(size, rng), self.cost(size), [], size)
+        if self.is_keeping:
+            self.keep(drawn.batch, size)
+        return drawn
+
+    def keep(self, batch: Any, size: int) -> None:
+        """Keep one of the first batches for a look back at the end, until there are enough of them."""
+        if size <= _LARGEST_KEPT:
+            batch = (
+                RowBatch(batch.rows) if isinstance(batch, RowBatch) else batch
+            )  # without the rows it will gather
+            self.kept.append(Drawn(batch, self.cost(size), [], size))
+        self.is_keeping = len(self.kept) < 2 or sum(one.drawn or 0 for one in self.kept) < _ENOUGH_KEPT
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Let a part of the user's own be infinite or NaN at points that are only tried out, for a while."""
+        with nullcontext() if self._guard is None else self._guard.trying():
+            yield
 
     def everything(self) -> Drawn:
         """Return the whole finite sum, counted as drawn."""
@@ -108,17 +142,26 @@ class Metered:
     def value(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
         """Return the block means of g(w; ξ)."""
         self._count(w, batch)
-        return self._inner.value(w, batch.batch, blocks)
+        returned = self._inner.value(w, batch.batch, blocks)
+        if self._guard is not None:  # all data are evaluated in line searches, which may leave the point again
+            self._guard.check("value", returned, w, batch.batch, batch.drawn, is_trial=batch.drawn is None)
+        return returned
 
     def jacobian(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
         """Return the block means of ∇g(w; ξ)."""
         self._count(w, batch)
-        return self._inner.jacobian(w, batch.batch, blocks)
+        returned = self._inner.jacobian(w, batch.batch, blocks)
+        if self._guard is not None:
+            self._guard.check("jacobian", returned, w, batch.batch, batch.drawn)
+        return returned
 
     def vjp(self, w: Vector, batch: Drawn, q: Vector) -> Vector:
         """Return zᵀq."""
         self._count(w, batch)
-        return self._inner.vjp(w, batch.batch, q)
+        returned = self._inner.vjp(w, batch.batch, q)
+        if self._guard is not None:
+            self._guard.check("vjp", returned, w, batch.batch, batch.drawn, q=q)
+        return returned
 
     def hessian(self, w: Vector, batch: Drawn, q: Vector) -> Array:
         """Return Σ q_i ∇²g_i(w), where the inner part offers it."""

@@ -1,6 +1,7 @@
 """ALEXR of Wang and Yang, with SOX as its special case."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from numpy.random import Generator
 
@@ -57,6 +58,8 @@ class ALEXR(Tracking):
     n_steps: int = UNBOUNDED
     weight: float = 0.1
     extrapolation: float = 1.0
+
+    batches_per_step: ClassVar[int] = 2
 
     def tuned(self, pilot: Pilot) -> "ALEXR":
         """Take the step for averages."""

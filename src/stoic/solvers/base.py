@@ -241,6 +241,24 @@ class Stepwise(Settings):
         return state.t >= self.n_steps
 
 
+def has_plan(method: Any) -> bool:
+    """Whether a method came with its number of steps, and does not take what the budget allows."""
+    stages = getattr(method, "stages", None)
+    if stages is not None:
+        return all(has_plan(getattr(stage, "solver", stage)) for stage in stages)
+    lengths = [getattr(method, name, 1) for name in ("n_steps", "n_stages")]
+    return hasattr(method, "n_steps") and AUTO not in lengths and UNBOUNDED not in lengths
+
+
+def plan_cost(solver: Any, inner: AnyInner) -> int | None:
+    """Return the samples that all steps of a solver draw; None where one of them does not tell."""
+    stages = getattr(solver, "stages", None)
+    if stages is None:
+        return solver.planned_samples(inner) if hasattr(solver, "planned_samples") else None
+    costs = [(getattr(one, "n_trials", 1), plan_cost(getattr(one, "solver", one), inner)) for one in stages]
+    return None if any(cost is None for _, cost in costs) else sum(n * (cost or 0) for n, cost in costs)
+
+
 class Averaging(Stepwise):
     """A solver that answers with the average of w_1 … w_t."""
 

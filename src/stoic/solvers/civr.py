@@ -9,7 +9,7 @@ from numpy.random import Generator
 from stoic.errors import IncompatibleParts
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.protocols import Array, Vector
+from stoic.protocols import AnyInner, Array, Vector
 from stoic.solvers.base import AUTO, UNBOUNDED, Info, Stepwise, either, method, planned
 
 EVERYTHING = 0
@@ -98,6 +98,11 @@ class CIVR(Stepwise):
                 "CIVR(anchor_size=EVERYTHING) needs a finite sum, but the inner part is a stream; "
                 "give the number of samples of the anchor."
             )
+
+    def planned_samples(self, inner: AnyInner) -> int:
+        """Return the samples of the anchor and of the later steps."""
+        anchor = inner.cost(self.anchor_size) if self.anchor_size else inner.n_samples or 0
+        return anchor + (self.n_steps - 1) * inner.cost(self.batch_size)
 
     def output(self, state: CIVRState) -> Vector:
         """Return the last iterate."""

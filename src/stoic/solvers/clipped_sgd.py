@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.protocols import Vector
+from stoic.protocols import AnyInner, Vector
 from stoic.solvers.base import AUTO, UNBOUNDED, Averaging, Info, either, method, planned
 from stoic.solvers.mscg import MSCGState
 
@@ -67,6 +67,10 @@ class ClippedSGD(Averaging):
             n_steps=n_steps,
             clip=either(self.clip, level),
         )
+
+    def planned_samples(self, inner: AnyInner) -> int:
+        """Return the samples that all steps draw."""
+        return self.n_steps * inner.cost(self.batch_size)
 
     def init(self, problem: Problem, w0: Vector, rng: Generator) -> MSCGState:  # noqa: ARG002
         """Start at w0."""

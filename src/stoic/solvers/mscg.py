@@ -8,7 +8,7 @@ from numpy.random import Generator
 from stoic.means import Mean, MeanEstimator
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.protocols import Vector
+from stoic.protocols import AnyInner, Vector
 from stoic.solvers.base import (
     AUTO,
     UNBOUNDED,
@@ -93,6 +93,10 @@ class MSCG(Averaging):
         """Raise `InvalidParameter` if the batch is too small for the mean."""
         if self.batch_size is not AUTO:
             self.mean.n_blocks(self.batch_size)
+
+    def planned_samples(self, inner: AnyInner) -> int:
+        """Return the samples that all steps draw."""
+        return 2 * self.n_steps * inner.cost(self.batch_size)
 
     def init(self, problem: Problem, w0: Vector, rng: Generator) -> MSCGState:  # noqa: ARG002
         """Start at w0."""

@@ -187,6 +187,10 @@ class ROSC(Averaging):
         if isinstance(self.levels, Calibrated) and self.n_steps == UNBOUNDED:
             raise InvalidParameter("Calibrated levels grow with √n_steps; give n_steps to ROSC.")
 
+    def planned_samples(self, inner: AnyInner) -> int:
+        """Return the samples of the reference and of all steps."""
+        return inner.cost(self.reference_size) + self.n_steps * inner.cost(self.batch_size)
+
     def init(self, problem: Problem, w0: Vector, rng: Generator) -> ROSCState:
         """Draw the reference batch and take its robust means."""
         inner, b = problem.inner, self.reference_size

@@ -12,7 +12,7 @@ from stoic.means import MeanEstimator, SmallestBall
 from stoic.pilot import Pilot
 from stoic.probes import median_distance
 from stoic.problem import Problem
-from stoic.protocols import Vector
+from stoic.protocols import AnyInner, Vector
 from stoic.regularizers import prox_in_ball
 from stoic.solvers.base import AUTO, Averaging, Info, Recipe, either, method, running_mean
 from stoic.solvers.restarted import Restarted
@@ -66,6 +66,10 @@ class RSMDStage(Averaging):
         """Raise `IncompatibleParts` unless f is linear."""
         self.reference_mean.n_blocks(self.reference_size)
         require_linear_outer(problem)
+
+    def planned_samples(self, inner: AnyInner) -> int:
+        """Return the samples of the reference and of all steps."""
+        return inner.cost(self.reference_size) + self.n_steps * inner.cost(self.batch_size)
 
     def init(self, problem: Problem, w0: Vector, rng: Generator) -> RSMDState:
         """Draw the reference gradient."""

@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.protocols import Vector
+from stoic.protocols import AnyInner, Vector
 from stoic.solvers.base import AUTO, UNBOUNDED, Averaged, PowerLaw, Stepwise, either, planned, running_mean
 
 
@@ -31,6 +31,11 @@ class Tracking(Stepwise):
 
     batch_size: int
     answer: str = "average"
+    batches_per_step: ClassVar[int] = 1
+
+    def planned_samples(self, inner: AnyInner) -> int:
+        """Return the samples of the first batch and of all steps."""
+        return (1 + self.batches_per_step * self.n_steps) * inner.cost(self.batch_size)
 
     def output(self, state: Averaged) -> Vector:
         """Return the average of w_1 … w_t, or w_t itself, by the output rule."""
@@ -72,7 +77,6 @@ class TwoScale(Tracking):
     n_steps: int = UNBOUNDED
     answer: Literal["last", "average"] = AUTO
 
-    batches_per_step: ClassVar[int] = 1
     convex_power: ClassVar[float] = 0.5
 
     def tuned(self, pilot: Pilot) -> Self:

@@ -148,6 +148,6 @@ def _outcome(law: GroupLaw, problem: Problem, cell: Cell, rng: np.random.Generat
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     shares = result.truncated_y, result.truncated_z
-    if result.status is Status.DIVERGED or not np.isfinite(gap):
+    if result.became_infinite or not np.isfinite(gap):  # an answer above the start counts with its gap
         return Outcome(np.inf, "diverged", result.message, *shares)
     return Outcome(gap, "finished", "", *shares)
