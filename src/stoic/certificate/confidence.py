@@ -77,6 +77,7 @@ class Measured:
         return cls(mean, (points - mean) * (factor(delta, k) / math.sqrt(k * (k - 1))))
 
     @property
+    @np.errstate(over="ignore")
     def is_finite(self) -> bool:
         """Whether all of it is finite, squares included."""
         return bool(np.isfinite(np.square(self.mean).sum() + np.square(self.wide).sum()))
