@@ -3,8 +3,8 @@ r"""What means of blocks say along a direction that nobody knows: how far from t
 Let :math:`b_1, \dots, b_k` be independent vectors with the expectation β. A bound on F(w) − F* needs ⟨β, x⟩ along
 one x only, the way from w to the optimum. That way is not known, but it is no matter of chance either: w was there
 before the samples. So P(⟨β, x⟩ > ⟨mean, x⟩ + width(x)) ≤ δ is needed for each *fixed* x, not for all at once, and
-neither the dimension nor the trace of a covariance enters. With :math:`X_j = \langle \beta - b_j, x \rangle`, their
-sum S, :math:`V^2 = \sum X_j^2`, :math:`B^2 = \mathrm E V^2` and ℓ = log(1/δ):
+neither the dimension nor the trace of a covariance enters. With :math:`X_j = \langle \beta - b_j, x \rangle`,
+their sum S, :math:`V^2 = \sum X_j^2`, :math:`B^2 = \mathrm E V^2` and ℓ = log(1/δ):
 
 1. Where the :math:`X_j` are symmetric, S is a sum of random signs given their sizes, and by Hoeffding's inequality
    :math:`P(S > \sqrt{2\ell}\, V) \le \delta`: for every law, of any tails, at any k.
@@ -77,6 +77,7 @@ class Measured:
         return cls(mean, (points - mean) * (factor(delta, k) / math.sqrt(k * (k - 1))))
 
     @property
+    @np.errstate(over="ignore")
     def is_finite(self) -> bool:
         """Whether all of it is finite, squares included."""
         return bool(np.isfinite(np.square(self.mean).sum() + np.square(self.wide).sum()))
@@ -92,14 +93,14 @@ class Rise:
     r"""The largest value over x of :math:`\langle v, x \rangle + \|\mathrm{wide}\, x\| - \tfrac12 \|x\|^2`.
 
     For every t with :math:`t\,\mathrm{wide}^\top \mathrm{wide} \prec I`, ‖wide x‖ ≤ (t ‖wide x‖² + 1/t)/2, so that
-    the value is at most :math:`\tfrac12 v^\top (I - t\,\mathrm{wide}^\top \mathrm{wide})^{-1} v + 1/(2t)`; the least
-    of these over a grid of t is what is returned.
+    the value is at most :math:`\tfrac12 v^\top (I - t\,\mathrm{wide}^\top \mathrm{wide})^{-1} v + 1/(2t)`. The
+    least of these over a grid of t is what is returned.
 
     Examples
     --------
     >>> import numpy as np
-    >>> wide = np.array([[3.0, 0.0], [0.0, 0.0]])
-    >>> round(Rise(wide)(np.array([0.0, 2.0])), 2), round(Rise(wide)(np.array([2.0, 0.0])), 2)  # (3² + 2²)/2, (3 + 2)²/2
+    >>> rise = Rise(np.array([[3.0, 0.0], [0.0, 0.0]]))
+    >>> round(rise(np.array([0.0, 2.0])), 2), round(rise(np.array([2.0, 0.0])), 2)  # (3² + 2²)/2, (3 + 2)²/2
     (6.5, 12.5)
     """
 

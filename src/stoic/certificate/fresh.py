@@ -59,10 +59,10 @@ def fresh_certificate(
     >>> import stoic
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100_000, 2))
-    >>> y = X @ [1.0, 2.0] + rng.standard_t(2.5, 100_000)
+    >>> y = X @ [1.0, 2.0] + rng.standard_t(5, 100_000)
     >>> problem = stoic.Problem(stoic.GroupLoss(X, y, np.arange(100_000) % 3), stoic.LogSumExp(10.0))
     >>> seen = fresh_certificate(problem, np.array([1.0, 2.1]), delta=0.05, samples=60_000, modulus=None, rng=rng)
-    >>> seen.bound < 0.2
+    >>> 0.01 < seen.bound < 0.1  # the gap is 0.01 or so
     True
     >>> seen.assumptions
     ('the samples show at least half of the variance there is, and at most 49 times as much',)

@@ -1,8 +1,8 @@
 r"""The gap that a measured tangent leaves, given what is known of r, of the domain and of curvature.
 
-A measured tangent (`tangents`) bounds f(g(w)) − f(g(w°)) for the optimum w°. With x = w − w°, a slope s and a number
-e such that :math:`r(w°) \ge r(w) - \langle s, x \rangle - e + \tfrac12 x^\top \Lambda x`, and a matrix M for all
-that is curved, F(w) − F* is at most e plus the largest value over Δ and x of
+A measured tangent (`tangents`) bounds f(g(w)) − f(g(w°)) for the optimum w°. With x = w − w°, a slope s and a
+number e such that :math:`r(w°) \ge r(w) - \langle s, x \rangle - e + \tfrac12 x^\top \Lambda x`, and a matrix M
+for all that is curved, F(w) − F* is at most e plus the largest value over Δ and x of
 
 .. math:: \langle \mathrm{shift}, \Delta \rangle - \tfrac12 \textstyle\sum_i \Delta_i^2 / m_i
     + \langle \mathrm{slope} + s, x \rangle - \tfrac12 x^\top M x + \mathrm{width}(\Delta, x) .
@@ -58,9 +58,9 @@ def _quadratic(problem: Problem) -> Vector:
 def _roots(seen: Tangent, curved: Vector) -> Iterator[Array]:
     """Yield a root of M⁻¹ for each M that is positive definite.
 
-    The error of xᵀHx, along the one x that counts, is part of the same sum as that of ⟨slope, x⟩. In coordinates in
-    which Λ + H, as measured, is the identity, it is at most the largest width over all matrices of norm 1, of which
-    xxᵀ is one.
+    The error of xᵀHx, along the one x that counts, is part of the same sum as that of ⟨slope, x⟩. In coordinates
+    in which Λ + H, as measured, is the identity, it is at most the largest width over all matrices of norm 1, of
+    which xxᵀ is one.
     """
     if curved.min() > 0.0:
         yield 1.0 / np.sqrt(curved)
@@ -79,9 +79,9 @@ def _roots(seen: Tangent, curved: Vector) -> Iterator[Array]:
 def _modulus_gap(problem: Problem, w: Vector, seen: Tangent, curved: Vector, modulus: float) -> float:
     """Return a bound where F has a modulus μ.
 
-    Where r is a quadratic plus what is piecewise linear or a constraint, μ is the modulus of f∘g plus that quadratic,
-    so M = μI. For other r, the gap is at most A(x), all of the above with M = Λ, and at least (μ/2)‖x‖²: so it is at
-    most 2A(x) − (μ/2)‖x‖².
+    Where r is a quadratic plus what is piecewise linear or a constraint, μ is the modulus of f∘g plus that
+    quadratic, so M = μI. For other r, the gap is at most A(x), all of the above with M = Λ, and at least
+    (μ/2)‖x‖²: so it is at most 2A(x) − (μ/2)‖x‖².
     """
     if _has_kinks_only(problem.regularizer, w.size):
         return _curved_gap(problem, w, seen, curved, np.full(w.size, 1.0 / math.sqrt(modulus)))
@@ -136,13 +136,18 @@ def _subgradient(r: Regularizer, w: Vector, slope: Vector, curved: Vector, step:
 def _domain_gap(r: Regularizer, w: Vector, seen: Tangent) -> float:
     """Return the supremum over a bounded domain; inf where r has none that is known."""
     slope, wide = seen.slope.mean, seen.slope.wide
-    excess = float(_least_rises(seen, 1.0, 0.0 * wide[:, :1], [np.zeros(1)])[0])
     if isinstance(r, Simplex):  # convex in x: the largest value is at a vertex
         along = float(slope @ w) - r.total * slope
-        return excess + float((along + np.linalg.norm((wide @ w)[:, None] - r.total * wide, axis=0)).max())
-    if not isinstance(r, Box) or not (np.isfinite(r.low).all() and np.isfinite(r.high).all()):
+        widths = np.linalg.norm((wide @ w)[:, None] - r.total * wide, axis=0)
+        return _excess(seen) + float((along + widths).max())
+    if not (isinstance(r, Box) and np.isfinite(r.low).all() and np.isfinite(r.high).all()):
         return math.inf
     ends = w - np.stack([np.broadcast_to(side, w.shape) for side in (r.high, r.low)])
     reach = np.abs(ends).max(axis=0)
     width = min(widest(wide) * float(np.linalg.norm(reach)), float(seen.slope.widths @ reach))
-    return excess + float((slope * ends).max(axis=0).sum()) + width
+    return _excess(seen) + float((slope * ends).max(axis=0).sum()) + width
+
+
+def _excess(seen: Tangent) -> float:
+    """Return the largest value over Δ alone."""
+    return float(_least_rises(seen, 1.0, np.zeros((len(seen.slope.wide), 1)), [np.zeros(1)])[0])

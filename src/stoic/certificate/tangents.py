@@ -7,15 +7,15 @@ Let w° be the optimum and x = w − w°; neither depends on the samples. With p
     + \langle \mathrm{slope}, x \rangle + \mathrm{width}(\Delta, x) - \tfrac12 x^\top H x .
 
 - **f linear**, q = ∇f: a block has the mean zᵀq of its samples, without bias, and there is no Δ.
-- **f entropic** (`LogSumExp`, `SmoothCVaR`), each :math:`g_i` convex. ∇f at an estimate of g(w) is biased, so it is not
-  used. Whatever y is, with q = ∇f(y) ≥ 0,
+- **f entropic** (`LogSumExp`, `SmoothCVaR`), each :math:`g_i` convex. ∇f at an estimate of g(w) is biased, so it
+  is not used. Whatever y is, with q = ∇f(y) ≥ 0,
 
   .. math:: f(g(w)) - f(g(w°)) \le \big[ f(g(w)) - f(y) - \langle q, g(w) - y \rangle \big]
       + \langle q, g(w) - g(w°) \rangle ,
 
   and y is the mean of samples apart, the *reference*. The last product is linear in g, as above. The bracket is at
-  most ⟨Δ, g(w) − y⟩ − τ KL(q + Δ‖q) for one Δ, which is ∇f(g(w)) − q: so shifts g(w) − y and slopes are one sum along
-  one direction, and one δ pays for both. `_bends` has the m with which KL is replaced by a square.
+  most ⟨Δ, g(w) − y⟩ − τ KL(q + Δ‖q) for one Δ, which is ∇f(g(w)) − q: so shifts g(w) − y and slopes are one sum
+  along one direction, and one δ pays for both. `_bends` has the m with which KL is replaced by a square.
 - **f of another kind**: a jackknife over the blocks (k times the gradient from all of them less k − 1 times that
   without one) takes the bias of first order away, all of it for a quadratic f such as `MeanVariance`; no Δ.
 
@@ -114,8 +114,9 @@ def measured_tangent(
 def _bends(temperature: float, q: Vector, shift: Measured) -> tuple[Vector, ...]:
     r"""Return vectors m with τ log E_q exp((s − E_q s)/τ) ≤ ½ Σ m s² for all s within the widths of the shift.
 
-    The left side is the largest ⟨s, Δ⟩ − τ KL(q + Δ‖q). With a = s/τ, it is at most τ E_q(eᵃ − 1 − a), and (eᵃ − 1 −
-    a)/a² grows with a: m = (q/τ)·2(eᴿ − 1 − R)/R² where |a| ≤ R. By Pinsker's inequality m = 1/(2τ) will do for all s.
+    The left side is the largest ⟨s, Δ⟩ − τ KL(q + Δ‖q). With a = s/τ, it is at most τ E_q(eᵃ − 1 − a), and
+    (eᵃ − 1 − a)/a² grows with a: m = (q/τ)·2(eᴿ − 1 − R)/R² where |a| ≤ R. By Pinsker's inequality m = 1/(2τ)
+    will do for all s.
     """
     bends = [np.full(q.size, 0.5 / temperature)]
     far = np.maximum((np.abs(shift.mean) + shift.widths) / temperature, 1e-3)  # 0/0 is not wanted
