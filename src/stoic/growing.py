@@ -117,4 +117,4 @@ def _bias(constants: Constants, M_f: float) -> float:
 
 
 def _batch_size(constants: Constants, M_f: float, gap: float) -> int:
-    return whole("batch_size", max(1.0, 12.0 * _bias(constants, M_f) * math.sqrt(2.0 / constants.mu / gap)))
+    return whole("batch_size", 12.0 * _bias(constants, M_f) * math.sqrt(2.0 / constants.mu / gap))
