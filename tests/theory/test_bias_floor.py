@@ -203,8 +203,8 @@ def test_at_the_defaults_the_tracked_method_is_a_hundred_times_below_the_floor()
     """F is log(e^(0.8w) + e^(−0.2w)) + w²/20, so LogSumExp over two groups of linear losses, a coin each.
 
     Medians of 5 runs of 10⁶ samples. Of 20 runs (benchmarks/bias_floor.py) the lowest gap of `rrosc` is 5e-4, the
-    highest of `rrosc-tracked` 3e-6; the medians are 1.7e-2 and 3e-7. False alarm: below 3e-3, as three of the five runs
-    of a method would have to be beyond what 20 runs have shown.
+    highest of `rrosc-tracked` 3e-6; the medians are 1.7e-2 and 3e-7. False alarm: below 3e-3, as three of the five
+    runs of a method would have to be beyond what 20 runs have shown.
     """
     x, xi = np.array([0.8, 0.8, -0.2, -0.2]), np.array([2.0, -2.0, 2.0, -2.0])
     inner = GroupLoss(x[:, None], -x * xi - 100.0, [0, 0, 1, 1], loss="absolute")  # |xw − y| = x(w + ξ) + 100
