@@ -91,7 +91,7 @@ class Result:
     truncated_z: float
     history: list[Record]
     solver: object
-    outlook: Outlook = Outlook()
+    outlook: Outlook = field(default_factory=Outlook)
     certifier: "Callable[[], Certificate] | None" = field(default=None, repr=False, compare=False)
 
     @cached_property
