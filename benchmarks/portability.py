@@ -1,9 +1,9 @@
 """How far do answers differ from machine to machine? Each method on three problems, under other processors' code.
 
-The same seed gives the same bits on one machine. Elsewhere other instructions round otherwise. For each method, and
-for the estimators with each loss, this prints the largest |w − w'| / |w| over problems and seeds: w from this machine
-as it is, w' from an environment that stands for another one (`tests/processors.py`). The last column says whether
-steps, samples and evaluations are as many everywhere.
+The same seed gives the same bits on one machine; elsewhere other instructions round otherwise. For each method and
+for the estimators with each loss, this prints the largest |w − w'| / |w| over problems and seeds: w as found here,
+w' in an environment that stands for another machine (`tests/processors.py`). The last column says whether steps,
+samples and evaluations are as many everywhere.
 """
 
 import argparse
@@ -104,9 +104,7 @@ def compare(budget):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=int, default=100_000)
-    parser.add_argument(
-        "--here", action="store_true", help="solve in this process, and write a pickle of the answers"
-    )
+    parser.add_argument("--here", action="store_true", help="solve in this process; write a pickle")
     options = parser.parse_args()
     if options.here:
         sys.stdout.buffer.write(pickle.dumps([*solves(options.budget), *fits()]))
