@@ -54,7 +54,7 @@ def problems():
 def solves(budget):
     """Yield method, answer and counts of each solve."""
     for method, problem, seed in itertools.product(stoic.METHODS, problems(), range(SEEDS)):
-        with contextlib.suppress(stoic.IncompatibleParts):  # RSMD takes a linear f only
+        with contextlib.suppress(stoic.IncompatibleParts):  # RSMD takes a linear f, Newton one with a Hessian
             result = stoic.minimize(problem, method, budget, seed=seed)
             yield method, result.w, (result.n_steps, result.samples, result.evaluations)
 
