@@ -28,7 +28,7 @@ REGULARIZERS = {
 every_regularizer = pytest.mark.parametrize("name", REGULARIZERS)
 steps = st.sampled_from([1e-3, 0.1, 1.0, 30.0])
 seeds = st.integers(0, 2**32 - 1)
-sizes = st.tuples(st.sampled_from([1.0, 1e4, 1e8]), st.sampled_from([1e-6, 1e-3, 1.0, 1e3, 1e6]))  # of v, of a ball
+sizes = st.tuples(st.sampled_from([1.0, 1e4, 1e8]), st.sampled_from([1e-6, 1e-3, 1.0, 1e3, 1e6]))  # of v, radius
 
 
 def _rivals(regularizer, w, center, radius, rng):
