@@ -22,10 +22,10 @@ reproduce: setup ## the paper's experiment, a quick version: tables, figures and
 	$(BIN)/stoic reproduce --quick --out reproduced
 
 test: setup      ## run the test suite
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-all: setup  ## run the test suite with every combination of engine options
-	$(BIN)/python -m pytest -n $(WORKERS) -m ''
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m ''
 
 portable: setup  ## run the tests that could depend on the processor as other processors would run them
 	$(BIN)/python tests/portable.py -n $(WORKERS)
