@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup reproduce test test-all fuzz bench check lint types contracts doctest format figures clean
+.PHONY: help setup reproduce test test-all portable fuzz bench check lint types contracts doctest format figures clean
 .DEFAULT_GOAL := help
 
 help:            ## list the commands
@@ -22,10 +22,13 @@ reproduce: setup ## the paper's experiment, a quick version: tables, figures and
 	$(BIN)/stoic reproduce --quick --out reproduced
 
 test: setup      ## run the test suite
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-all: setup  ## run the test suite with every combination of engine options
-	$(BIN)/python -m pytest -n $(WORKERS) -m ''
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m ''
+
+portable: setup  ## run the tests that could depend on the processor as other processors would run them
+	$(BIN)/python tests/portable.py -n $(WORKERS)
 
 fuzz: setup      ## read 100,000 damaged LIBSVM files
 	STOIC_FUZZ_FILES=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/unit/test_libsvm_fuzz.py

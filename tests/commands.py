@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from stoic.cli.main import main
 
+PATIENCE = 300.0  # seconds until a test gives up: far more than the slowest machine needs
+
 
 def _command(arguments):
     return [sys.executable, "-m", "stoic", *map(str, arguments)]
@@ -17,7 +19,7 @@ def _command(arguments):
 def run(*arguments):
     """Return what has become of a command."""
     return subprocess.run(  # noqa: S603 - our own code
-        _command(arguments), capture_output=True, text=True, encoding="utf-8", check=False, timeout=300
+        _command(arguments), capture_output=True, text=True, encoding="utf-8", check=False, timeout=PATIENCE
     )
 
 
@@ -28,7 +30,7 @@ def start(*arguments, output=subprocess.PIPE):
 
 def start_and_wait_for(path, *arguments):
     """Return the process of a command that has made a file."""
-    process, deadline = start(*arguments), time.monotonic() + 60
+    process, deadline = start(*arguments), time.monotonic() + PATIENCE
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     return process
@@ -47,7 +49,7 @@ def kill_again_and_again(times, seconds, *arguments):
 def assert_interrupted(process, by):
     """Assert that a process ends at a signal with a word on how to go on."""
     process.send_signal(by)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert said.splitlines()[-1] == "stoic: interrupted; what was done is kept, and the same command goes on."
     assert "Traceback" not in said

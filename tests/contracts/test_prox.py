@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks import generated, vectors
@@ -28,6 +28,7 @@ REGULARIZERS = {
 every_regularizer = pytest.mark.parametrize("name", REGULARIZERS)
 steps = st.sampled_from([1e-3, 0.1, 1.0, 30.0])
 seeds = st.integers(0, 2**32 - 1)
+sizes = st.tuples(st.sampled_from([1.0, 1e4, 1e8]), st.sampled_from([1e-6, 1e-3, 1.0, 1e3, 1e6]))  # of v, radius
 
 
 def _rivals(regularizer, w, center, radius, rng):
@@ -111,11 +112,10 @@ def test_in_a_ball_without_end_the_prox_is_the_prox_bit_for_bit(name, v, c, step
 
 
 @every_regularizer
-@pytest.mark.parametrize("radius", [1e-6, 1e-3, 1.0, 1e3, 1e6])
-@generated
-@given(v=vectors(D, bound=1.0), size=st.sampled_from([1.0, 1e4, 1e8]), c=vectors(D), step=steps, seed=seeds)
-def test_the_prox_in_a_ball_is_feasible_and_optimal(name, radius, v, size, c, step, seed):
-    regularizer, rng = REGULARIZERS[name], np.random.default_rng(seed)
+@settings(generated, max_examples=100)
+@given(v=vectors(D, bound=1.0), c=vectors(D), sizes=sizes, step=steps, seed=seeds)
+def test_the_prox_in_a_ball_is_feasible_and_optimal(name, v, c, sizes, step, seed):
+    regularizer, rng, (size, radius) = REGULARIZERS[name], np.random.default_rng(seed), sizes
     v, center = size * v, regularizer.prox(c, 1.0)
     w = prox_in_ball(regularizer, v, step, center, radius)
     assert np.linalg.norm(w - center) <= radius * (1.0 + 1e-9)

@@ -64,7 +64,7 @@ STORAGE = {
     "csr-int32-float32": lambda X: _csr(X, np.int32, np.float32),
     "csr-int64-float32": lambda X: _csr(X, np.int64, np.float32),
 }
-COMPILED_OFTEN = ("dense", "wide", "fortran", "csr-int32")  # two types of X: the others are compiled for `every`
+COMPILED_OFTEN = ("dense", "wide", "csr-int32")  # two types of X: the others are compiled for `every`
 
 
 @functools.cache

@@ -94,7 +94,8 @@ def test_counts_go_on_and_the_certificate_is_gone(data):
 def test_batches_may_be_drawn_from(data):
     X, y, groups = data
     exact = in_batches(GroupDRORegressor(), X, y, groups, 5)
-    drawn = in_batches(GroupDRORegressor(method="rrosc-tracked", random_state=0), X, y, groups, 5)
+    few = {"budget": 5000, "random_state": 0}  # a batch
+    drawn = in_batches(GroupDRORegressor(method="rrosc-tracked", **few), X, y, groups, 5)
     np.testing.assert_allclose(drawn.predict(X), exact.predict(X), atol=0.5)
 
 

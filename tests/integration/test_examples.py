@@ -14,15 +14,6 @@ import stoic
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_examples_of_the_readme_print_what_the_readme_says(capsys):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", readme, re.DOTALL)
-    assert len(examples) == 2
-    for code, output in examples:
-        exec(compile(code, "README.md", "exec"), {})  # noqa: S102
-        assert capsys.readouterr().out == output
-
-
 def test_the_table_of_the_readme_lists_every_method():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([a-z-]+)` \|", readme, re.MULTILINE)) == set(stoic.METHODS)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from commands import (
+    PATIENCE,
     assert_interrupted,
     assert_refused_by_name,
     kill_again_and_again,
@@ -92,7 +93,7 @@ def test_processes_end_when_the_one_that_started_them_is_killed(config, tmp_path
     process = start_and_wait_for(tmp_path / "store.sqlite-wal", *arguments)  # its processes have its pipes
     time.sleep(3.0)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
 
 
 def test_two_at_once_in_one_folder_are_refused(config, tmp_path):

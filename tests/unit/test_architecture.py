@@ -10,7 +10,6 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "stoic"
-FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 LONGEST_FUNCTION, LONGEST_FILE = 60, 350
 
 
@@ -27,14 +26,16 @@ def is_print(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
 
 
-@pytest.fixture(params=FILES)
-def text(request):
-    return (SOURCE / request.param).read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def texts():
+    """The text of each file, by its name."""
+    return {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
 
 
-@pytest.fixture
-def nodes(text):
-    return list(ast.walk(ast.parse(text)))
+@pytest.fixture(scope="module")
+def nodes(texts):
+    """Each node of each file, with the file's name."""
+    return [(name, node) for name, text in texts.items() for node in ast.walk(ast.parse(text))]
 
 
 def test_a_module_imports_only_from_layers_below_it(monkeypatch, capsys):
@@ -45,18 +46,18 @@ def test_a_module_imports_only_from_layers_below_it(monkeypatch, capsys):
     assert not failed, capsys.readouterr().out
 
 
-def test_a_file_is_a_short_read(text):
-    assert len(text.splitlines()) <= LONGEST_FILE
+def test_a_file_is_a_short_read(texts):
+    assert [name for name, text in texts.items() if len(text.splitlines()) > LONGEST_FILE] == []
 
 
 def test_a_function_fits_a_screen(nodes):
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert [node.name for node in functions if length(node) > LONGEST_FUNCTION] == []
+    functions = [(n, node) for n, node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert [f"{name}: {node.name}" for name, node in functions if length(node) > LONGEST_FUNCTION] == []
 
 
 def test_nothing_is_printed(nodes):
-    assert [node.lineno for node in nodes if is_print(node)] == []
+    assert [f"{name}:{node.lineno}" for name, node in nodes if is_print(node)] == []
 
 
 def test_nothing_is_asserted(nodes):
-    assert [node.lineno for node in nodes if isinstance(node, ast.Assert)] == []
+    assert [f"{name}:{node.lineno}" for name, node in nodes if isinstance(node, ast.Assert)] == []

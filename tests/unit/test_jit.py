@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from commands import PATIENCE
 from stoic.kernels import jit
 
 X = np.arange(10.0)
@@ -471,7 +472,7 @@ def start(package, *arguments, script=SCRIPT):
 
 def finish(process):
     """Return the results, how many came from the cache, and the lines on standard error."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     return *json.loads(out), err.splitlines()
 
