@@ -5,6 +5,7 @@ Run by `make mutants`. Exit code 1 where fewer than 95 % are killed, or a surviv
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ class Case(NamedTuple):
 def main() -> int:
     options = _options()
     os.nice(10)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     record = Record(Path(options.record), is_fresh=options.fresh)
     cases = [
         Case(mutant, module)

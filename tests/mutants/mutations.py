@@ -2,6 +2,7 @@
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -89,8 +90,7 @@ class _Text:
     def __init__(self, source: str) -> None:
         self.bytes = source.encode()
         self.tree = ast.parse(source)
-        lengths = [len(line) for line in self.bytes.splitlines(keepends=True)]
-        self.starts = [sum(lengths[:k]) for k in range(len(lengths) + 1)]
+        self.starts = [0, *(match.end() for match in re.finditer(rb"\n", self.bytes))]  # of lines
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         start = self.starts[node.lineno - 1] + node.col_offset
@@ -110,12 +110,12 @@ class _Text:
         return _Change(start, end, re.sub(re.escape(old), new, gap, count=1))
 
     def mutant(self, module: str, function: str, change: _Change) -> Mutant:
-        source = (self.bytes[: change.start] + change.text.encode() + self.bytes[change.end :]).decode()
-        row = self.bytes[: change.start].count(b"\n")
-        if change.text.startswith("\n"):
-            row += 1
-        before = self.bytes.decode().splitlines()[row].strip()
-        return Mutant(module, function, before, source.splitlines()[row].strip(), source)
+        text = change.text.encode()
+        source = self.bytes[: change.start] + text + self.bytes[change.end :]
+        row = bisect_right(self.starts, change.start) - 1 + text.startswith(b"\n")  # where the change is seen
+        after = source[self.starts[row] :].split(b"\n", 1)[0]
+        before = self.bytes[self.starts[row] : self.starts[row + 1]]
+        return Mutant(module, function, before.decode().strip(), after.decode().strip(), source.decode())
 
     def function_at(self, position: int) -> str:
         """Return the qualified name of the function around a byte."""
@@ -189,7 +189,7 @@ def _numbers(text: _Text, node: ast.Constant) -> Iterator[_Change]:
     elif isinstance(number, int):
         yield text.replaced(node, str(number + 1))
     elif isinstance(number, float) and abs(number) < HUGE:
-        yield text.replaced(node, repr(number * (1000.0 if number < TINY else 2.0) or 1.0))
+        yield text.replaced(node, repr(float(f"{number * (1000.0 if number < TINY else 2.0) or 1.0:.12g}")))
 
 
 def _arithmetic(text: _Text, node: ast.BinOp) -> Iterator[_Change]:

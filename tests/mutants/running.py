@@ -1,23 +1,31 @@
 """Tests on a copy of the sources with one error in it; the sources themselves are never edited."""
 
 import contextlib
+import multiprocessing
 import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from compileall import compile_dir
+from importlib.util import find_spec
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import NamedTuple
+
+import pytest
 
 from mutants.listing import ROOT, Module
 from mutants.mutations import Mutant
 
 PATIENCE = 4.0  # a mutant may take so many times as long as the sources,
 GRACE = 60.0  # and so many seconds more
+IN_COMMON = ("pytest", "hypothesis.extra.numpy", "numba", "cvxpy", "pandas", "scipy.optimize", "sklearn.base")
+OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0")
+
+_forks = multiprocessing.get_context("forkserver")
 
 
 class Verdict(NamedTuple):
@@ -29,15 +37,15 @@ class Verdict(NamedTuple):
 
 
 class Copy:
-    """A copy of src/stoic in a folder of its own, on which tests are run."""
+    """A copy of src in a folder of its own, on which tests are run, one after another."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.process = folder, None
+        self.folder = folder
+        self.process: ForkServerProcess | None = None
         shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
         compile_dir(folder / "src", quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
-        found = self._python("-c", "import stoic; print(stoic.__file__)").communicate()[0]
-        if not Path(found.strip()).is_relative_to(folder):
-            raise RuntimeError(f"stoic comes from {found.strip()} and not from the copy in {folder}")
+        os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+        _forks.set_forkserver_preload(list(IN_COMMON))  # imported once, and not for every mutant
 
     def unchanged(self, module: Module) -> Verdict:
         """Run the tests of a module on the sources as they are."""
@@ -54,34 +62,36 @@ class Copy:
 
     def stop(self) -> None:
         """End the tests that are running, and the processes that they have started."""
-        if self.process is not None:
+        if self.process is not None and self.process.is_alive():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.kill()
 
     def _run(self, tests: tuple[str, ...], limit: float | None) -> Verdict:
-        start = time.perf_counter()
-        options = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-seed=0")
-        self.process = self._python("-m", "pytest", *options, *tests)
-        try:
-            said, is_over = self.process.communicate(timeout=limit)[0], False
-        except subprocess.TimeoutExpired:
+        start, output = time.perf_counter(), self.folder / "output"
+        self.process = _forks.Process(target=_tested, args=(self.folder, tests, output))
+        self.process.start()
+        self.process.join(limit)
+        if is_over := self.process.is_alive():
             self.stop()
-            said, is_over = self.process.communicate()[0], True
-        seconds = time.perf_counter() - start
+            self.process.join()
+        said = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
         by = "time limit" if is_over else failed.group(1) if failed else said.strip()[-200:]
-        return Verdict(self.process.returncode != 0, by, seconds)
+        return Verdict(self.process.exitcode != 0, by, time.perf_counter() - start)
 
-    def _python(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start Python with the copy in front of all other packages."""
-        alone = {"PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-        quiet = {"HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / "hypothesis"), "OMP_NUM_THREADS": "1"}
-        return subprocess.Popen(  # noqa: S603 - our own Python
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env=os.environ | alone | quiet | {"OPENBLAS_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+
+def _tested(folder: Path, tests: tuple[str, ...], output: Path) -> None:
+    """Run tests in this process, with the copy in front of all other packages, and exit with pytest's code."""
+    os.setsid()  # Ctrl-C is for the one who waits
+    with output.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.chdir(ROOT)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(folder / "src"))
+    os.environ.update(PYTHONPATH=str(folder / "src"), HYPOTHESIS_STORAGE_DIRECTORY=str(folder / "hypothesis"))
+    found = find_spec("stoic").origin
+    if not Path(found).is_relative_to(folder):
+        raise RuntimeError(f"stoic comes from {found} and not from the copy in {folder}")
+    sys.exit(pytest.main([*OPTIONS, *tests]))
