@@ -37,13 +37,18 @@ def digest(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
 
 
+def sources_digest() -> str:
+    """Return a digest of all sources."""
+    return digest(*(path.read_text(encoding="utf-8") for path in sorted(SOURCES.rglob("*.py"))))
+
+
 def modules(patterns: tuple[str, ...] = ("*",)) -> list[Module]:
     """Return the modules of modules.toml whose names match a pattern."""
     found = {}
     for row in _rows("modules.toml", "module"):
         for path in sorted(SOURCES.glob(f"{row['name']}.py")):
             name = path.relative_to(SOURCES).with_suffix("").as_posix()
-            if any(fnmatch(name, pattern) for pattern in patterns):
+            if path.stem != "__init__" and any(fnmatch(name, pattern) for pattern in patterns):
                 found[name] = Module(name, tuple(row["tests"]))
     return list(found.values())
 

@@ -226,18 +226,13 @@ def _calls(text: _Text, node: ast.Call) -> Iterator[_Change]:
         yield text.replaced(node.func, "".join((*name[:2], OPPOSITES[name[2]])))
     if name[2] in DROPPED and len(node.args) == 1:
         yield text.replaced(node, f"({text.of(node.args[0])})")
-    if len(node.args) > 1 and all(isinstance(one, ast.Name | ast.Attribute) for one in node.args[:2]):
-        yield _swapped(text, *node.args[:2])
 
 
 def _returned(text: _Text, node: ast.Return) -> Iterator[_Change]:
     if isinstance(node.value, ast.Tuple) and len(node.value.elts) > 1:
-        yield _swapped(text, *node.value.elts[:2])
-
-
-def _swapped(text: _Text, left: ast.AST, right: ast.AST) -> _Change:
-    (start, middle), (after, end) = text.span(left), text.span(right)
-    return _Change(start, end, text.of(right) + text.bytes[middle:after].decode() + text.of(left))
+        left, right = node.value.elts[:2]
+        (start, middle), (after, end) = text.span(left), text.span(right)
+        yield _Change(start, end, text.of(right) + text.bytes[middle:after].decode() + text.of(left))
 
 
 def _fields(text: _Text, node: ast.Attribute) -> Iterator[_Change]:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from mutants.listing import Module, digest
+from mutants.listing import Module, digest, sources_digest
 from mutants.mutations import Mutant
 from mutants.running import Verdict
 
@@ -16,12 +16,12 @@ class Record:
         self.kept: dict[str, list] = {} if is_fresh or not path.exists() else json.loads(path.read_text("utf-8"))
 
     def usual(self, module: Module) -> float | None:
-        """Return how long a module's tests take, None where it is not known."""
-        kept = self.kept.get(digest(module.source, module.tests_digest))
+        """Return how long a module's tests take on the sources as they are, None where it is not known."""
+        kept = self.kept.get(digest(sources_digest(), module.tests_digest))
         return kept[2] if kept else None
 
     def keep_usual(self, module: Module, verdict: Verdict) -> None:
-        self._keep(digest(module.source, module.tests_digest), verdict)
+        self._keep(digest(sources_digest(), module.tests_digest), verdict)
 
     def verdict(self, mutant: Mutant, module: Module) -> Verdict | None:
         kept = self.kept.get(digest(mutant.source)) or self.kept.get(digest(mutant.source, module.tests_digest))

@@ -23,7 +23,7 @@ from mutants.mutations import Mutant
 PATIENCE = 4.0  # a mutant may take so many times as long as the sources,
 GRACE = 60.0  # and so many seconds more
 IN_COMMON = ("pytest", "hypothesis.extra.numpy", "numba", "cvxpy", "pandas", "scipy.optimize", "sklearn.base")
-OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0")
+OPTIONS = ("-xq", "--tb=no", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0")
 
 _forks = multiprocessing.get_context("forkserver")
 
@@ -37,12 +37,14 @@ class Verdict(NamedTuple):
 
 
 class Copy:
-    """A copy of src in a folder of its own, on which tests are run, one after another."""
+    """A copy of src and tests in a folder of its own, in which tests are run one after another."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.process: ForkServerProcess | None = None
-        shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        for part in ("src", "tests"):
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", folder)
         compile_dir(folder / "src", quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
         os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
         _forks.set_forkserver_preload(list(IN_COMMON))  # imported once, and not for every mutant
@@ -87,7 +89,7 @@ def _tested(folder: Path, tests: tuple[str, ...], output: Path) -> None:
     with output.open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    os.chdir(ROOT)
+    os.chdir(folder)
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(folder / "src"))
     os.environ.update(PYTHONPATH=str(folder / "src"), HYPOTHESIS_STORAGE_DIRECTORY=str(folder / "hypothesis"))
