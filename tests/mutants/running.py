@@ -16,6 +16,7 @@ from py_compile import PycInvalidationMode
 from typing import NamedTuple
 
 import pytest
+from hypothesis import Phase, settings
 
 from mutants.listing import ROOT, Module
 from mutants.mutations import Mutant
@@ -92,7 +93,9 @@ def _tested(folder: Path, tests: tuple[str, ...], output: Path) -> None:
     os.chdir(folder)
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(folder / "src"))
-    os.environ.update(PYTHONPATH=str(folder / "src"), HYPOTHESIS_STORAGE_DIRECTORY=str(folder / "hypothesis"))
+    os.environ["PYTHONPATH"] = str(folder / "src")
+    settings.register_profile("mutants", database=None, phases=(Phase.explicit, Phase.generate))  # no shrinking
+    settings.load_profile("mutants")
     found = find_spec("stoic").origin
     if not Path(found).is_relative_to(folder):
         raise RuntimeError(f"stoic comes from {found} and not from the copy in {folder}")

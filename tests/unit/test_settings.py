@@ -8,7 +8,7 @@ import pytest
 
 import stoic
 from stoic.errors import InvalidParameter
-from stoic.solvers.base import PowerLaw, running_mean
+from stoic.solvers.base import Info, PowerLaw, running_mean
 
 REFUSED = [
     (stoic.MSCG, {"step_size": 0.0}),
@@ -106,6 +106,18 @@ def test_only_solvers_with_an_open_setting_need_a_pilot_and_recipes_always_do():
     assert stoic.RMSCG(n_stages=1, step_size=0.1, batch_size=1, n_steps=1).needs_pilot
     assert not stoic.Restarted([closed]).needs_pilot
     assert stoic.Restarted([closed, stoic.MSCG()]).needs_pilot
+
+
+def test_defaults_are_those_of_the_docstrings():
+    assert stoic.Calibrated(1.0, 1.0) == stoic.Calibrated(1.0, 1.0, factor=0.1, least=3.0)
+    assert stoic.ALEXR() == stoic.ALEXR(weight=0.1, extrapolation=1.0)
+    assert stoic.RSMD() == stoic.RSMD(factor=0.1, least=3.0)
+    assert stoic.ProxBoost() == stoic.ProxBoost(solver=stoic.MSCG(), n_trials=5)
+    assert stoic.Newton() == stoic.Newton(n_steps=200)
+
+
+def test_a_step_that_truncates_nothing_says_that_none_was_watched():
+    assert Info() == (0, 0, 0, 0)
 
 
 def test_a_batch_too_small_for_its_mean_is_refused_only_once_it_is_known():
