@@ -9,6 +9,7 @@ import stoic
 from catalog import CASES
 from stoic.solvers.civr import CIVRState
 from stoic.solvers.mscg import MSCGState
+from stoic.solvers.rosc import Reference, ROSCState
 from stoic.solvers.rsmd import RSMDStage, RSMDState
 from stoic.solvers.tracking import TrackedState
 
@@ -149,6 +150,25 @@ def test_a_gradient_longer_than_the_clip_is_shortened_to_it_and_recorded(share, 
     assert (info.watched, info.truncated_y, info.truncated_z) == (1, 0, is_clipped)
 
 
+# --- ROSC ---
+
+
+@pytest.mark.parametrize(("y_is_far", "z_is_far"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_rosc_replaces_what_is_further_from_its_reference_than_a_level_that_grows_with_the_way(y_is_far, z_is_far):
+    (batch,), start, z_start = batches(1), point(3), np.ones((3, 20))
+    y, z, way = g(W, batch), jacobian(W, batch), float(np.linalg.norm(W - start))
+    far_y, far_z = float(np.linalg.norm(y - Y)), float(np.linalg.norm(z - z_start))
+    share_y, share_z = 0.499 if y_is_far else 0.501, 0.499 if z_is_far else 0.501
+    levels = stoic.Levels(0.5 * far_y / way, 0.5 * far_z / way, share_y * far_y, share_z * far_z)
+    state = ROSCState(W, AVERAGE, T, Y, Reference(start, Y, z_start, levels))
+    solver = stoic.ROSC(step_size=0.05, batch_size=SIZE, n_steps=9, radius=math.inf, levels=levels)
+    after, info = moved(solver, state)
+    y, z = Y if y_is_far else y, z_start if z_is_far else z
+    assert_state(after, y=y)
+    assert_counted(after, prox_step(W, 0.05, z, y))
+    assert (info.watched, info.truncated_y, info.truncated_z) == (1, y_is_far, z_is_far)
+
+
 # --- RSMD ---
 
 
@@ -192,3 +212,13 @@ def test_rsmd_stays_in_the_ball_around_its_center():
     state = RSMDState(w, w, T, center, np.full_like(w, 1e6), 0.0)
     after, _ = moved(rsmd(radius=0.2), state, LINEAR)
     assert np.linalg.norm(after.w - center) == pytest.approx(0.2, rel=1e-9)
+
+
+def test_a_stage_of_rsmd_refuses_a_reference_too_small_for_its_mean_and_an_f_that_is_not_linear():
+    rsmd(reference_size=13).check(LINEAR)
+    with pytest.raises(stoic.InvalidParameter, match="12 is below the 13 blocks"):
+        rsmd(reference_size=12).check(LINEAR)
+    with pytest.raises(stoic.IncompatibleParts, match="linear"):
+        rsmd().check(PROBLEM)
+    with pytest.raises(stoic.IncompatibleParts, match="linear"):
+        stoic.RSMD().check(PROBLEM)

@@ -89,6 +89,7 @@ def test_a_small_reference_buys_the_delta_of_one_sample_a_block():
     assert (solver.batch_size, solver.reference_size, solver.n_steps) == (1, 30, 270)
     assert share_of(solver) == pytest.approx(math.exp(-30 / 18))
     assert stoic.ROSC().tuned(PILOT.within(10)).reference_size == 2
+    assert stoic.ROSC().tuned(PILOT.within(4)).n_steps == 1
 
 
 def test_single_samples_are_cut_further_out_than_batches():
@@ -184,6 +185,9 @@ def test_growing_batches_have_the_most_stages_whose_first_is_long_enough(budget)
     n_stages = max([*enough, *short], default=1)
     m, room = longest_of_growing(pilot, n_stages)
     assert len(stages) == n_stages
+    assert {(stage.truncates, stage.levels.factor, stage.levels.least) for stage in stages} == {
+        ("samples", 0.1, 10.0)
+    }
     assert [stage.batch_size for stage in stages] == [
         round(max(1, min(m, room)) * 2 ** (k / 2)) for k in range(n_stages)
     ]
@@ -195,6 +199,18 @@ def test_rmscg_doubles_its_batch_from_stage_to_stage():
     n_stages = math.floor(math.log2(3000 / max(50.0, 5 / (0.5 * eta)) + 1))
     assert [stage.batch_size for stage in stages] == [20 * 2**k for k in range(n_stages)]
     assert {(stage.step_size, stage.n_steps) for stage in stages} == {(eta, 3000 // (2**n_stages - 1))}
+
+
+def test_rmscg_takes_a_step_a_stage_at_least():
+    assert [stage.n_steps for stage in stoic.RMSCG(n_stages=3).tuned(PILOT.within(8)).stages] == [1, 1, 1]
+
+
+def test_the_plan_of_theorem_1_has_plain_means_and_that_of_theorem_2_robust_ones():
+    plain = stoic.theorem_1(CONSTANTS, eps0=8.0, eps=1.0)
+    robust = stoic.theorem_2(CONSTANTS, eps0=8.0, eps=1.0, delta=0.1)
+    for plan, mean in ((plain, stoic.Mean()), (robust, stoic.SmallestBall(robust.stages[0].delta))):
+        for stage, planned in zip(stoic.RMSCG.from_plan(plan).stages, plan.stages, strict=True):
+            assert stage == stoic.MSCG(planned.step_size, planned.batch_size, planned.n_steps, mean)
 
 
 def test_rmscg_with_a_robust_mean_given_has_a_first_batch_that_fills_its_blocks():
