@@ -43,15 +43,17 @@ def main() -> int:
     if options.list:
         print("\n".join(_line(case.mutant) for case in cases))
         return 0
+    verdicts = {case: record.verdict(*case) for case in cases}
+    pending = [case for case, verdict in verdicts.items() if verdict is None]
     try:
-        pending = [case for case in cases if record.verdict(*case) is None]
         for k, (case, verdict) in enumerate(_judged(pending, record, options.jobs), start=1):
+            verdicts[case] = verdict
             record.keep(*case, verdict)
             print(f"{k}/{len(pending)} {_said(case.mutant, verdict)}", flush=True)
     except KeyboardInterrupt:
         print("Stopped; the same command goes on from here.")
         return 130
-    return _report([(case, record.verdict(*case)) for case in cases])
+    return _report(verdicts)
 
 
 def _options() -> argparse.Namespace:
@@ -118,22 +120,22 @@ def _said(mutant: Mutant, verdict: Verdict) -> str:
     return f"SURVIVED {_line(mutant)}"
 
 
-def _report(judged: list[tuple[Case, Verdict]]) -> int:
+def _report(verdicts: dict[Case, Verdict]) -> int:
     """Print a table and the survivors; return the exit code."""
-    rows = {case.module.name: [0, 0] for case, _ in judged}
-    survivors = [case.mutant for case, verdict in judged if not verdict.is_killed]
-    for case, verdict in judged:
+    rows = {case.module.name: [0, 0] for case in verdicts}
+    survivors = [case.mutant for case, verdict in verdicts.items() if not verdict.is_killed]
+    for case, verdict in verdicts.items():
         rows[case.module.name][0] += 1
         rows[case.module.name][1] += verdict.is_killed
     print(f"\n{'module':28}{'mutants':>8}{'killed':>8}{'survivors':>11}")
     for name, (n, killed) in rows.items():
         print(f"{name:28}{n:8}{killed:8}{n - killed:11}")
-    killed = len(judged) - len(survivors)
-    print(f"{'all':28}{len(judged):8}{killed:8}{len(survivors):11}\n")
+    killed = len(verdicts) - len(survivors)
+    print(f"{'all':28}{len(verdicts):8}{killed:8}{len(survivors):11}\n")
     for mutant in survivors:
         print(f"{_line(mutant)}\n    {reasons().get(mutant.place, 'NO REASON IS GIVEN')}")
-    share = killed / max(1, len(judged))
-    print(f"{killed} of {len(judged)} killed: {100 * share:.1f} %, at least {100 * ENOUGH:.0f} % are wanted")
+    share = killed / max(1, len(verdicts))
+    print(f"{killed} of {len(verdicts)} killed: {100 * share:.1f} %, at least {100 * ENOUGH:.0f} % are wanted")
     return 0 if share >= ENOUGH and all(mutant.place in reasons() for mutant in survivors) else 1
 
 
