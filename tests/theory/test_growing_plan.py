@@ -112,3 +112,10 @@ def test_the_bias_is_what_a_curved_slope_attains_where_z_is_certain(m):
     bias = bias_of_a_shared_batch(m, f_slope=lambda u: 0.3 * u**2 / 2, z=lambda sign: np.full_like(sign, 2.0))
     term = growing_stage_terms(constants, stage, 1.0, hessian_lipschitz=0.3)[5]
     assert term == pytest.approx(2 * 2.0 * bias)
+
+
+def test_a_block_of_the_reference_is_one_sample_unless_it_is_said_otherwise():
+    gaps = {"hessian_lipschitz": 0.2, "eps0": 1.0, "eps": 0.1, "delta": 0.1}
+    assert all(stage.reference_size == stage.n_blocks for stage in growing_plan(ORDINARY, **gaps).stages)
+    larger = growing_plan(ORDINARY, **gaps, reference_block_size=3)
+    assert all(stage.reference_size == 3 * stage.n_blocks for stage in larger.stages)

@@ -189,3 +189,8 @@ def test_one_stage_terms_follow_the_printed_formula():
         1 / T * 8 * 1.0 * D * (log + 1) * max(4.0 * math.sqrt(T / 2), 2.0 * D),
     )
     assert one_stage_terms(ORDINARY, stage, 4.0) == pytest.approx(expected)
+
+
+def test_batches_and_blocks_of_rrosc_are_one_sample_unless_it_is_said_otherwise():
+    for stage in theorem_3(ORDINARY, eps0=8.0, eps=0.5, delta=0.01).stages:
+        assert (stage.batch_size, stage.reference_size) == (1, stage.n_blocks)
