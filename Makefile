@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup reproduce test test-all portable fuzz bench check lint types contracts doctest format figures clean
+.PHONY: help setup reproduce test test-all portable fuzz mutants bench check lint types contracts doctest format figures clean
 .DEFAULT_GOAL := help
 
 help:            ## list the commands
@@ -32,6 +32,9 @@ portable: setup  ## run the tests that could depend on the processor as other pr
 
 fuzz: setup      ## read 100,000 damaged LIBSVM files
 	STOIC_FUZZ_FILES=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/unit/test_libsvm_fuzz.py
+
+mutants: setup   ## put errors into copies of the sources, one at a time, and see whether a test notices
+	PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS)
 
 bench: setup     ## time the engines against rivals on this machine (use it when nothing else runs)
 	$(BIN)/stoic bench
@@ -61,4 +64,4 @@ figures: reproduce    ## redraw the figures of the docs
 	cp reproduced/figure_l2.png docs/figures/quick_l2.png
 
 clean:           ## remove what make has installed and cached, but no results
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .mutants.json build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -4,6 +4,7 @@ The formulas of docs/growing.md stand here once more: what is checked is not com
 """
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -144,3 +145,39 @@ def test_the_plan_of_a_kl_problem_is_run_by_rrosc():
 def test_a_constant_that_is_none_is_refused(M_f):
     with pytest.raises(InvalidParameter, match="hessian_lipschitz"):
         growing_plan(ORDINARY, hessian_lipschitz=M_f, eps0=1.0, eps=0.1, delta=0.1)
+
+
+def bias_of_a_shared_batch(m, *, f_slope, z):
+    """Return |E zᵀ(f′(y) − f′(0))| for y the mean of m fair signs and z that of z(sign), over all 2^m batches."""
+    batches = np.array(list(itertools.product((-1.0, 1.0), repeat=m)))
+    y = batches.mean(axis=1)
+    return abs(float((z(batches).mean(axis=1) * (f_slope(y) - f_slope(0.0))).mean()))
+
+
+@pytest.mark.parametrize("m", [1, 3, 8])
+def test_the_bias_is_what_a_shared_batch_attains_where_z_follows_y(m):
+    # f(u) = 0.7u²/2 has M_f = 0; y = sign, z = 1.5·sign: σ₀ = 1, σ₁ = 1.5. Over a ball the gap pays for 2D.
+    constants = dataclasses.replace(ORDINARY, L_f=0.7, sigma0=1.0, sigma1=1.5)
+    stage = growing_plan(constants, hessian_lipschitz=0.0, eps0=1.0, eps=0.5, delta=0.1).stages[0]
+    stage = dataclasses.replace(stage, batch_size=m, radius=2.0)
+    bias = bias_of_a_shared_batch(m, f_slope=lambda u: 0.7 * u, z=lambda sign: 1.5 * sign)
+    term = growing_stage_terms(constants, stage, 1.0, hessian_lipschitz=0.0)[5]
+    assert term == pytest.approx(2 * 2.0 * bias)
+
+
+@pytest.mark.parametrize("m", [1, 3, 8])
+def test_the_bias_is_what_a_curved_slope_attains_where_z_is_certain(m):
+    # f(u) = 0.3u³/6 has M_f = 0.3 and ∇²f(0) = 0; z = 2 = C_g is not random.
+    constants = dataclasses.replace(ORDINARY, C_g=2.0, sigma0=1.0, sigma1=0.0)
+    stage = growing_plan(constants, hessian_lipschitz=0.3, eps0=1.0, eps=0.5, delta=0.1).stages[0]
+    stage = dataclasses.replace(stage, batch_size=m, radius=2.0)
+    bias = bias_of_a_shared_batch(m, f_slope=lambda u: 0.3 * u**2 / 2, z=lambda sign: np.full_like(sign, 2.0))
+    term = growing_stage_terms(constants, stage, 1.0, hessian_lipschitz=0.3)[5]
+    assert term == pytest.approx(2 * 2.0 * bias)
+
+
+def test_a_block_of_the_reference_is_one_sample_unless_it_is_said_otherwise():
+    gaps = {"hessian_lipschitz": 0.2, "eps0": 1.0, "eps": 0.1, "delta": 0.1}
+    assert all(stage.reference_size == stage.n_blocks for stage in growing_plan(ORDINARY, **gaps).stages)
+    larger = growing_plan(ORDINARY, **gaps, reference_block_size=3)
+    assert all(stage.reference_size == 3 * stage.n_blocks for stage in larger.stages)

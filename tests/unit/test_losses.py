@@ -176,3 +176,18 @@ def test_names_stand_for_losses_with_default_settings(name, loss):
 def test_a_loss_object_comes_back_as_it_is():
     loss = Huber(3.0)
     assert resolve_loss(loss) is loss
+
+
+@pytest.mark.parametrize(
+    ("loss", "ends"),
+    [
+        (Huber(0.5), [-0.5, 0.5]),
+        (Absolute(0.5), [-0.5, 0.5]),
+        (Quantile(0.25, 0.5), [-0.375, 0.125]),
+    ],
+    ids=repr,
+)
+def test_a_parabola_has_its_curvature_up_to_its_ends_and_lines_have_none(loss, ends):
+    target, outside = np.array(ends), np.array(ends) * 1.001
+    np.testing.assert_array_equal(loss.second_derivative(0.0, target), loss.curvature)
+    np.testing.assert_array_equal(loss.second_derivative(0.0, outside), 0.0)

@@ -159,3 +159,27 @@ def test_a_loss_without_second_derivative_is_refused_by_name():
     problem = stoic.Problem(inner_of(loss=Own()), stoic.Linear())
     with pytest.raises(stoic.IncompatibleParts, match=r"Newton needs a loss with second_derivative; use another"):
         stoic.minimize(problem, "newton")
+
+
+def test_numbers_too_large_for_a_step_end_the_method_at_the_start():
+    X, y, groups = data()
+    problem = stoic.Problem(stoic.GroupLoss(1e160 * X, y, groups), stoic.LogSumExp(1.0))
+    result = stoic.minimize(problem, "newton", budget=10**6)
+    assert result.status is stoic.Status.DIVERGED
+    np.testing.assert_array_equal(result.w, np.zeros(D))
+
+
+def test_where_no_step_lowers_the_objective_w_stays_and_the_method_ends():
+    solver, w, inner = stoic.Newton(), np.full(D, 0.1), inner_of(loss="huber")
+    here = inner.value(w, inner.everything())[0]
+
+    class Jumping(stoic.LogSumExp):
+        """An outer function that is higher everywhere but at one point, whatever its derivatives say."""
+
+        def value(self, u):
+            return super().value(u) + (0.0 if np.array_equal(u, here) else 100.0)
+
+    problem = stoic.Problem(inner, Jumping(1.0))
+    state, _ = solver.step(problem, solver.init(problem, w, None), None)
+    np.testing.assert_array_equal(solver.output(state), w)
+    assert solver.finished(state)

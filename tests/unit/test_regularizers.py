@@ -272,3 +272,9 @@ def test_settings_are_copied():
     low[:], center[:] = 0.5, 0.5
     assert box.prox(np.zeros(2), 1.0).tolist() == [0.0, 0.0]
     assert anchored.prox(np.zeros(2), 1.0).tolist() == [0.0, 0.0]
+
+
+def test_a_box_with_one_side_turned_around_is_refused():
+    for low, high in (([0.0, 2.0], [1.0, 1.0]), ([0.0, math.inf], math.inf), (-math.inf, [0.0, -math.inf])):
+        with pytest.raises(InvalidParameter, match="low <= high"):
+            Box(low, high)

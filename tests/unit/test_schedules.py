@@ -189,3 +189,35 @@ def test_one_stage_terms_follow_the_printed_formula():
         1 / T * 8 * 1.0 * D * (log + 1) * max(4.0 * math.sqrt(T / 2), 2.0 * D),
     )
     assert one_stage_terms(ORDINARY, stage, 4.0) == pytest.approx(expected)
+
+
+def test_batches_and_blocks_of_rrosc_are_one_sample_unless_it_is_said_otherwise():
+    for stage in theorem_3(ORDINARY, eps0=8.0, eps=0.5, delta=0.01).stages:
+        assert (stage.batch_size, stage.reference_size) == (1, stage.n_blocks)
+
+
+def test_the_plans_of_theorems_1_and_2_are_the_formulas_of_their_docstrings():
+    eta, mu, y, z = 1 / (2 * ORDINARY.L), 0.1, (3.0 * 0.05 * 2.0) ** 2, (1.0 * 4.0) ** 2
+    expectation, robust, _ = plans(ORDINARY)
+    assert {stage.n_steps for stage in expectation.stages} == {math.ceil(8 / (mu * eta) + 4)}
+    assert {stage.n_steps for stage in robust.stages} == {math.ceil(4 * (2 / (mu * eta) + 1))}
+    for plain, blocked, gap in zip(expectation.stages, robust.stages, (8.0, 4.0, 2.0, 1.0), strict=True):
+        assert plain.batch_size == math.ceil(8 / (mu * gap) * (2 * mu * eta * z + 2 * mu * eta * y + y))
+        size = math.ceil(16 * 27 * (mu * eta + 1) * (y + z) / (mu * gap))
+        assert blocked.batch_size == math.ceil(18 * math.log(1 / blocked.delta)) * size
+
+
+@pytest.mark.parametrize(
+    ("constants", "m", "c"), [(ORDINARY, 1, 1), (QUIET, 5, 2), (FLAT, 40_000, 1), (FLAT, 1, 9)]
+)
+def test_the_plan_of_theorem_3_is_the_formula_of_its_docstring(constants, m, c):
+    plan = theorem_3(constants, eps0=8.0, eps=0.5, delta=0.01, batch_size=m, reference_block_size=c)
+    k, ell = constants, math.log(6 * 4 / 0.01)
+    noise = 1280 * (ell + 1) ** 2 * max(k.C_g * k.L_f * k.sigma0, k.C_f * k.sigma1) ** 2
+    curvature = 16 * (ell + 1) * max(k.C_g**2 * k.L_f, k.C_f * k.L_g)
+    for stage, gap in zip(plan.stages, (8.0, 4.0, 2.0, 1.0), strict=True):
+        eta = 1 / max(noise / (m * gap), curvature) if noise + curvature else 1 / k.mu
+        assert stage.step_size == pytest.approx(eta)
+        longest = max(10 / (k.mu * eta), 27 * m / c, 2 * ell * (2 * ell + 1) / 3)
+        assert stage.n_steps == pytest.approx(math.ceil(longest), abs=1)
+        assert stage.radius == pytest.approx(math.sqrt(2 * gap / k.mu))
