@@ -178,6 +178,30 @@ def _cvar_ridge():
     )
 
 
+def _kl_baseline():
+    X, y, g = _data(10, p=4, d=6)
+    b = np.array([0.0, 3.0, -2.0, 5.0])
+    return _case(
+        "logsumexp-baseline-l2",
+        stoic.GroupLoss(X, y, g),
+        stoic.LogSumExp(5.0, baseline=b),
+        stoic.L2(0.1),
+        lambda w: (_logsumexp(_means(cp.square(X @ w - y), g) - b, 5.0) + 0.05 * cp.sum_squares(w), []),
+    )
+
+
+def _cvar_baseline():
+    X, y, g = _data(11, p=5, d=6)
+    b = np.array([1.0, -3.0, 0.0, 2.0, 4.0])
+    return _case(
+        "cvar-baseline-l2",
+        stoic.GroupLoss(X, y, g),
+        stoic.SmoothCVaR(0.5, 2.0, baseline=b),
+        stoic.L2(0.1),
+        lambda w: (_smooth_cvar(_means(cp.square(X @ w - y), g) - b, 0.5, 2.0) + 0.05 * cp.sum_squares(w), []),
+    )
+
+
 def _cvar_box():
     X, y, g = _data(6, p=6, d=5)
     return _case(
@@ -368,6 +392,8 @@ CASES = {
         _absolute_elastic_net(),
         _quantile_intercept(),
         _sparse_ridge(),
+        _kl_baseline(),
+        _cvar_baseline(),
         _logistic_box(),
         _huber_simplex(),
         _softmax_ridge(),
@@ -379,7 +405,8 @@ CASES = {
 def is_within_assumptions(method: str, case: Case) -> bool:
     """Whether a method's assumptions hold: said here anew, not asked of the code under test."""
     if method in NEEDS_SECOND_DERIVATIVES:
-        has_them = isinstance(case.problem.outer, stoic.Linear | stoic.LogSumExp) and "own" not in case.name
+        outers = stoic.Linear | stoic.LogSumExp | stoic.SmoothCVaR
+        has_them = isinstance(case.problem.outer, outers) and "own" not in case.name
         return has_them and not case.name.endswith(("box", "simplex"))
     if method in NEEDS_LINEAR_OUTER:
         return isinstance(case.problem.outer, stoic.Linear)

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from stoic.errors import InvalidParameter, check_positive, check_real
 from stoic.protocols import Array, Vector
 
+_AT_THE_CAP = 1e-12  # of the cap: rounding of a share that has reached it
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -66,10 +68,10 @@ class Linear:
 
 @dataclass(frozen=True)
 class LogSumExp:
-    r"""The smooth maximum :math:`f(u) = \tau \log \sum_i \pi_i \exp(u_i / \tau)` of (7): KL group DRO.
+    r"""The smooth maximum :math:`f(u) = \tau \log \sum_i \pi_i \exp((u_i - b_i) / \tau)` of (7): KL group DRO.
 
-    It is the largest :math:`\langle q, u \rangle - \tau \, \mathrm{KL}(q \| \pi)` over the simplex; the
-    gradient is the q that attains it. Small τ: the maximum; large τ: the mean under π.
+    It is the largest :math:`\langle q, u - b \rangle - \tau \, \mathrm{KL}(q \| \pi)` over the simplex; the
+    gradient is the q that attains it. Small τ: the maximum of u − b; large τ: its mean under π.
 
     Parameters
     ----------
@@ -77,6 +79,9 @@ class LogSumExp:
         :math:`\tau > 0`, in the units of u (λ in (7)).
     prior : array-like of shape (p,), optional
         :math:`\pi`: nonnegative, not all zero; scaled to sum to one. By default uniform, for any p.
+    baseline : array-like of shape (p,), optional
+        b: the level that each entry of u is compared with, such as the loss that a group cannot go below. By
+        default 0.
 
     Notes
     -----
@@ -92,15 +97,20 @@ class LogSumExp:
     >>> f, u = LogSumExp(temperature=1.0), np.log([1.0, 3.0])
     >>> round(f.value(u), 6), f.gradient(u).round(3)
     (0.693147, array([0.25, 0.75]))
+    >>> LogSumExp(temperature=1.0, baseline=u).gradient(u)
+    array([0.5, 0.5])
     """
 
     temperature: float
     prior: ArrayLike | None = None
+    baseline: ArrayLike | None = None
     lipschitz: ClassVar[float] = 1.0
     _pi: Vector | None = field(init=False, repr=False, compare=False, default=None)
+    _b: Vector | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "temperature", check_positive("temperature", self.temperature))
+        _keep_baseline(self)
         if self.prior is not None:
             pi = _finite_vector("prior", self.prior)
             if pi.min() < 0.0 or pi.max() == 0.0:
@@ -140,6 +150,8 @@ class LogSumExp:
         return np.asarray((np.diag(q) - np.outer(q, q)) / self.temperature)
 
     def _on_support(self, u: Vector) -> Vector:
+        """Return u − b, −inf where the prior is zero."""
+        u = _above(self._b, u)
         if self._pi is None:
             return u
         _check_length("prior", self._pi, u)
@@ -148,9 +160,9 @@ class LogSumExp:
 
 @dataclass(frozen=True)
 class SmoothCVaR:
-    r"""The smoothed mean of the worst `level` share of the entries of u.
+    r"""The smoothed mean of the worst `level` share of the entries of u − b.
 
-    It is the largest :math:`\langle q, u \rangle - \tau \, \mathrm{KL}(q \| 1/p)` over the simplex with
+    It is the largest :math:`\langle q, u - b \rangle - \tau \, \mathrm{KL}(q \| 1/p)` over the simplex with
     :math:`q_i \le \mathrm{cap} = 1/(\mathrm{level} \cdot p)`; the gradient is the q that attains it (Levy,
     Carmon, Duchi, Sidford 2020). Level 1 is the average; a level of at most 1/p is `LogSumExp`.
 
@@ -160,17 +172,21 @@ class SmoothCVaR:
         Share of the entries, in (0, 1].
     temperature : float
         :math:`\tau > 0`, in the units of u.
+    baseline : array-like of shape (p,), optional
+        b: the level that each entry of u is compared with. By default 0.
 
     Notes
     -----
-    :math:`q_i = \min(\mathrm{cap}, e^{(u_i - s)/\tau} / p)`. With u sorted downwards and n = level·p, the
-    number k of entries at the cap is the smallest with
+    For b = 0, :math:`q_i = \min(\mathrm{cap}, e^{(u_i - s)/\tau} / p)`. With u sorted downwards and n = level·p,
+    the number k of entries at the cap is the smallest with
     :math:`n - k \le S_k = \sum_{i > k} e^{(u_i - u_{k+1})/\tau}`; once true this stays true, as
     :math:`S_k \le 1 + S_{k+1}`, so bisection over k finds it without a tolerance.
 
     :math:`C_f = 1`, as :math:`\|q\|_2 \le \|q\|_1`. :math:`L_f = 1/(2\tau)`, proven: with k entries capped
     the Hessian is :math:`(1 - k\,\mathrm{cap})(\mathrm{diag}(a) - aa^\top)/\tau`, a in the simplex; ∇f is
-    continuous, and a segment meets finitely many such pieces. Tight for level·p ≤ 2. The Hessian jumps.
+    continuous, and a segment meets finitely many such pieces. Tight for level·p ≤ 2. The Hessian jumps where an
+    entry reaches the cap; `hessian` is the limit from above the cap there, which is what Newton's method needs to
+    be semi-smooth.
 
     Examples
     --------
@@ -183,11 +199,14 @@ class SmoothCVaR:
 
     level: float
     temperature: float
+    baseline: ArrayLike | None = None
     lipschitz: ClassVar[float] = 1.0
+    _b: Vector | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "temperature", check_positive("temperature", self.temperature))
         object.__setattr__(self, "level", check_real("level", check_positive("level", self.level), high=1.0))
+        _keep_baseline(self)
 
     @property
     def smoothness(self) -> float:
@@ -196,7 +215,7 @@ class SmoothCVaR:
 
     def value(self, u: Vector) -> float:
         """Return f(u)."""
-        n, k, ordered, x = self._split(u)
+        n, k, ordered, x = self._split(_above(self._b, u))
         if k == 0 or ordered[0] == math.inf:
             return float(ordered[0]) + self.temperature * _log_mean_exp(x, None)
         s = float(ordered[k]) + self.temperature * math.log(self.level * float(np.exp(x).sum()) / (n - k))
@@ -205,12 +224,20 @@ class SmoothCVaR:
 
     def gradient(self, u: Vector) -> Vector:
         """Return ∇f(u), a probability vector."""
+        u = _above(self._b, u)
         n, k, ordered, x = self._split(u)
         top = float(ordered[k])
         below = np.exp(_scaled(np.minimum(u, top), top, self.temperature))
         q: Vector = np.where(u > top, 1.0, below * ((n - k) / np.exp(x).sum()))
         q /= np.add.reduce(q)
         return q
+
+    def hessian(self, u: Vector) -> Array:
+        """Return ∇²f(u) = (1 − k·cap)(diag(a) − aaᵀ)/τ, a the shares of the entries below the cap."""
+        q, n = self.gradient(u), max(1.0, self.level * len(u))
+        below = np.where(n * q < 1.0 - _AT_THE_CAP, q, 0.0)
+        mass = float(np.add.reduce(below)) or 1.0  # 1 − k·cap
+        return np.asarray((np.diag(below) - np.outer(below, below / mass)) / self.temperature)
 
     def _split(self, u: Vector) -> tuple[float, int, Vector, Vector]:
         """Return n, k, u sorted downwards, and (u_i − u_{k+1}) / τ of the entries below the cap."""
@@ -292,6 +319,23 @@ def _log_mean_exp(x: Vector, weights: Vector | None) -> float:
         weights = np.full(x.size, 1.0 / x.size)
     shifted = float(weights.dot(np.expm1(x)))  # keeps all digits where τ is so large that exp(x) rounds to 1
     return math.log1p(shifted) if shifted > -0.5 else math.log(weights.dot(np.exp(x)))
+
+
+def _keep_baseline(outer: LogSumExp | SmoothCVaR) -> None:
+    """Check the baseline of a new outer function, and keep it as a tuple for equality and an array for use."""
+    if outer.baseline is not None:
+        b = _finite_vector("baseline", outer.baseline)
+        object.__setattr__(outer, "_b", b)
+        object.__setattr__(outer, "baseline", tuple(b.tolist()))
+
+
+@np.errstate(over="ignore")
+def _above(baseline: Vector | None, u: Vector) -> Vector:
+    """Return u − b."""
+    if baseline is None:
+        return u
+    _check_length("baseline", baseline, u)
+    return np.asarray(u - baseline)
 
 
 def _finite_vector(name: str, values: ArrayLike) -> Vector:

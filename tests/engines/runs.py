@@ -31,6 +31,8 @@ OUTERS = {
     "logsumexp": stoic.LogSumExp(2.0),
     "prior": stoic.LogSumExp(3.0, prior=[1.0, 2.0, 0.0, 1.5]),
     "cvar": stoic.SmoothCVaR(0.4, 1.0),
+    "baseline": stoic.LogSumExp(2.0, baseline=[1.0, -0.5, 0.0, 2.0]),
+    "cvar-baseline": stoic.SmoothCVaR(0.4, 1.0, baseline=[1.0, -0.5, 0.0, 2.0]),
 }
 REGULARIZERS = {
     "zero": stoic.Zero(),

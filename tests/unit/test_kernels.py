@@ -245,6 +245,8 @@ OUTERS = {
     "cvar-0.5": lambda t: stoic.SmoothCVaR(0.5, t),
     "cvar-0.6": lambda t: stoic.SmoothCVaR(0.6, t),
     "cvar-1": lambda t: stoic.SmoothCVaR(1.0, t),
+    "baseline": lambda t: stoic.LogSumExp(t, prior=[1.0, 2.0, 0.0, 1e-3], baseline=[1.0, -3.0, 0.0, 1e3]),
+    "cvar-baseline": lambda t: stoic.SmoothCVaR(0.5, t, baseline=[1.0, -3.0, 0.0, 1e3]),
 }
 any_outer = pytest.mark.parametrize("name", OUTERS)
 

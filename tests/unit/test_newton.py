@@ -72,6 +72,15 @@ def test_heavy_tails_and_losses_without_curvature_are_no_obstacle(loss, regulari
     assert_optimal(problem, stoic.minimize(problem, "newton", budget=10**7))
 
 
+@pytest.mark.parametrize("regularizer", [stoic.L2(1e-3), stoic.L1(0.1)], ids=repr)
+@pytest.mark.parametrize("level", [0.2, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize("temperature", [0.01, 1.0])
+def test_groups_at_the_cap_of_smooth_cvar_are_no_obstacle(level, temperature, regularizer):
+    outer = stoic.SmoothCVaR(level, temperature, baseline=[0.0, 0.5, 1.0])
+    problem = stoic.Problem(inner_of(loss="huber", intercept=True), outer, regularizer)
+    assert_optimal(problem, stoic.minimize(problem, "newton", budget=10**7), atol=1e-8)
+
+
 @pytest.mark.parametrize("regularizer", [stoic.L2(0.1), stoic.L1(0.1)], ids=repr)
 def test_a_regularizer_may_be_anchored_at_a_point(regularizer):
     inner = inner_of(loss="huber", intercept=True)

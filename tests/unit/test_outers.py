@@ -1,6 +1,8 @@
 import copy
 import math
+import pickle
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -14,6 +16,7 @@ from stoic.errors import InvalidParameter
 from stoic.outers import Linear, LogSumExp, MeanVariance, SmoothCVaR
 
 PRIOR = (0.1, 0.2, 0.3, 0.4)
+BASELINE = (0.5, -2.0, 0.0, 1.5)
 FOR_FOUR = [
     Linear(),
     Linear([1.0, -2.0, 0.0, 3.0]),
@@ -23,6 +26,8 @@ FOR_FOUR = [
     SmoothCVaR(0.5, 1.3),
     SmoothCVaR(0.6, 0.9),
     SmoothCVaR(1.0, 1.0),
+    LogSumExp(0.7, prior=PRIOR, baseline=BASELINE),
+    SmoothCVaR(0.5, 1.3, baseline=BASELINE),
 ]
 RISKS = [f for f in FOR_FOUR if not isinstance(f, Linear)]
 
@@ -78,12 +83,68 @@ def test_the_smoothness_is_attained_where_two_entries_share_the_weight(make, p, 
 
 
 @pytest.mark.parametrize(
-    "outer", [Linear([0.2, 0.5, 0.3]), LogSumExp(0.7), LogSumExp(2.0, [0.1, 0.6, 0.3])], ids=repr
+    "outer",
+    [
+        Linear([0.2, 0.5, 0.3]),
+        LogSumExp(0.7),
+        LogSumExp(2.0, [0.1, 0.6, 0.3]),
+        LogSumExp(0.7, baseline=[1.0, 0.0, -1.0]),
+        SmoothCVaR(0.9, 0.6),  # two entries at the cap
+        SmoothCVaR(0.5, 0.6),  # one
+        SmoothCVaR(0.34, 5.0),  # none
+        SmoothCVaR(0.5, 0.6, baseline=[1.0, 0.0, -1.0]),
+    ],
+    ids=repr,
 )
 def test_the_hessian_matches_differences_of_the_gradient(outer):
     u, h = np.array([0.3, -1.2, 0.9]), 1e-6
     columns = [(outer.gradient(u + h * e) - outer.gradient(u - h * e)) / (2 * h) for e in np.eye(3)]
     np.testing.assert_allclose(outer.hessian(u), np.stack(columns, axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize("level", [0.2, 0.5, 0.7, 1.0])
+@generated
+@given(u=vectors(5, bound=3.0))
+def test_the_hessian_of_smooth_cvar_is_positive_and_bounded_by_its_smoothness_even_at_ties(level, u):
+    outer = SmoothCVaR(level, 0.5)
+    eigenvalues = np.linalg.eigvalsh(outer.hessian(u.round()))
+    assert eigenvalues.min() >= -1e-14
+    assert eigenvalues.max() <= outer.smoothness + 1e-14
+
+
+BASED = [
+    (LogSumExp(0.7), LogSumExp(0.7, baseline=BASELINE)),
+    (LogSumExp(2.0, PRIOR), LogSumExp(2.0, PRIOR, BASELINE)),
+    (LogSumExp(1.0, [0.0, 1.0, 1.0, 0.0]), LogSumExp(1.0, [0.0, 1.0, 1.0, 0.0], BASELINE)),
+    (SmoothCVaR(0.6, 0.9), SmoothCVaR(0.6, 0.9, BASELINE)),
+]
+
+
+@pytest.mark.parametrize(("plain", "based"), BASED, ids=str)
+@generated
+@given(u=vectors(4))
+def test_a_baseline_is_taken_off_the_losses(plain, based, u):
+    above = u - np.array(BASELINE)
+    assert based.value(u) == plain.value(above)
+    np.testing.assert_array_equal(based.gradient(u), plain.gradient(above))
+    np.testing.assert_array_equal(based.hessian(u), plain.hessian(above))
+
+
+@pytest.mark.parametrize(("plain", "based"), BASED, ids=str)
+def test_a_baseline_is_part_of_what_an_outer_function_is(plain, based):
+    same = replace(plain, baseline=np.array(BASELINE))
+    assert based == same
+    assert based != plain
+    assert hash(based) == hash(same)
+    assert "baseline=(0.5, -2.0, 0.0, 1.5)" in repr(based)
+    again = pickle.loads(pickle.dumps(based))  # noqa: S301 - our own
+    assert again == based
+    assert again.value(np.arange(4.0)) == based.value(np.arange(4.0))
+
+
+def test_a_baseline_that_takes_a_loss_beyond_floats_gives_infinity_without_a_warning():
+    assert LogSumExp(1.0, baseline=[-1e308, 0.0]).value(np.array([1.5e308, 0.0])) == math.inf
+    assert SmoothCVaR(0.5, 1.0, [-1e308, 0.0]).gradient(np.array([1.5e308, 0.0])).tolist() == [1.0, 0.0]
 
 
 def test_the_hessian_of_log_sum_exp_changes_at_most_as_fast_as_hessian_lipschitz_says():
@@ -281,6 +342,10 @@ BAD_SETTINGS = [
     (LogSumExp, {"temperature": 1.0, "prior": [math.nan, 1.0]}),
     (LogSumExp, {"temperature": 1.0, "prior": [[0.5, 0.5]]}),
     (LogSumExp, {"temperature": 1.0, "prior": "ab"}),
+    (LogSumExp, {"temperature": 1.0, "baseline": [math.inf, 1.0]}),
+    (LogSumExp, {"temperature": 1.0, "baseline": 2.0}),
+    (SmoothCVaR, {"level": 0.5, "temperature": 1.0, "baseline": [math.nan]}),
+    (SmoothCVaR, {"level": 0.5, "temperature": 1.0, "baseline": []}),
     (SmoothCVaR, {"level": 0.0, "temperature": 1.0}),
     (SmoothCVaR, {"level": 1.1, "temperature": 1.0}),
     (SmoothCVaR, {"level": math.nan, "temperature": 1.0}),
@@ -301,7 +366,17 @@ def test_bad_settings_are_refused_by_name(kind, settings):
         kind(**settings)
 
 
-@pytest.mark.parametrize("outer", [Linear([1.0, 2.0]), LogSumExp(1.0, [1.0, 2.0]), MeanVariance(1.0)], ids=str)
+@pytest.mark.parametrize(
+    "outer",
+    [
+        Linear([1.0, 2.0]),
+        LogSumExp(1.0, [1.0, 2.0]),
+        LogSumExp(1.0, baseline=[1.0, 2.0]),
+        SmoothCVaR(0.5, 1.0, baseline=[1.0, 2.0]),
+        MeanVariance(1.0),
+    ],
+    ids=str,
+)
 def test_the_wrong_number_of_values_is_refused(outer):
     for call in (outer.value, outer.gradient):
         with pytest.raises(InvalidParameter, match="3"):

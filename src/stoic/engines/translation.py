@@ -124,9 +124,12 @@ def _loss(loss: Loss) -> LossCode:
 
 
 def _outer(outer: Outer, p: int) -> OuterCode:
+    given = getattr(outer, "baseline", None)
+    baseline = np.zeros(p) if given is None else np.array(given)
     if isinstance(outer, Linear):
-        return OuterCode(LINEAR, outer.gradient(np.zeros(p)), 1.0, 1.0, np.empty(0))
+        return OuterCode(LINEAR, outer.gradient(np.zeros(p)), baseline, 1.0, 1.0, np.empty(0))
+    temperature = float(outer.temperature)  # type: ignore[attr-defined]
     if isinstance(outer, SmoothCVaR):
-        return OuterCode(SMOOTH_CVAR, np.ones(p), float(outer.temperature), max(1.0, outer.level * p), np.empty(p))
+        return OuterCode(SMOOTH_CVAR, np.ones(p), baseline, temperature, max(1.0, outer.level * p), np.empty(p))
     prior = np.full(p, 1.0 / p) if outer.prior is None else np.array(outer.prior)  # type: ignore[attr-defined]
-    return OuterCode(LOGSUMEXP, prior, float(outer.temperature), 1.0, np.empty(0))  # type: ignore[attr-defined]
+    return OuterCode(LOGSUMEXP, prior, baseline, temperature, 1.0, np.empty(0))

@@ -13,10 +13,11 @@ Floats = NDArray[np.float64]
 
 
 class Outer(NamedTuple):
-    """Which outer function: its weights (or prior), temperature, and level · p; `ordered` is to sort y in."""
+    """Which outer function: weights (or prior), baseline, temperature, and level · p; `ordered` is to sort in."""
 
     kind: int
     weights: Floats
+    baseline: Floats
     temperature: float
     capacity: float
     ordered: Floats
@@ -24,27 +25,29 @@ class Outer(NamedTuple):
 
 @kernel
 def outer_gradient(outer: Outer, y: Floats, q: Floats) -> None:
-    """Write ∇f(y) into q."""
+    """Write ∇f(y) into q, which holds y − b until then."""
     p = y.size
     if outer.kind == LINEAR:
         for i in range(p):
             q[i] = outer.weights[i]
         return
+    for i in range(p):
+        q[i] = y[i] - outer.baseline[i]
     top, rest = -np.inf, 1.0
     if outer.kind == SMOOTH_CVAR:
-        top, rest = threshold(y, outer.ordered, outer.capacity, outer.temperature)
+        top, rest = threshold(q, outer.ordered, outer.capacity, outer.temperature)
     else:
         for i in range(p):
-            if outer.weights[i] > 0.0 and not y[i] <= top:
-                top = y[i]
+            if outer.weights[i] > 0.0 and not q[i] <= top:
+                top = q[i]
     total = 0.0
     for i in range(p):
         if outer.weights[i] == 0.0:
             q[i] = 0.0
-        elif y[i] > top:
+        elif q[i] > top:
             q[i] = 1.0
         else:
-            q[i] = outer.weights[i] * rest * np.exp(scaled_below(y[i], top, outer.temperature))
+            q[i] = outer.weights[i] * rest * np.exp(scaled_below(q[i], top, outer.temperature))
         total += q[i]
     for i in range(p):
         q[i] /= total

@@ -46,7 +46,8 @@ class Newton(Settings):
     r"""Newton's method on the finite sum, orthant by orthant where there is an L1 term.
 
     **Problem.** :math:`F(w) = f(\tfrac1n \sum_\xi g(w; \xi)) + a \|w\|_1 + \tfrac b2 \|w\|^2` over finite data,
-    where g, f and the loss offer second derivatives (`GroupLoss` with `Linear` or `LogSumExp`).
+    where g, f and the loss offer second derivatives (`GroupLoss` with `Linear`, `LogSumExp`
+    or `SmoothCVaR`, whose Hessian jumps).
 
     **Algorithm.** A step evaluates all data. With :math:`q = \nabla f(g(w))`, and on the coordinates that are
     not zero or about to leave zero, the direction p solves
