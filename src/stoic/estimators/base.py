@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.certificate.certificate import Certificate
-from stoic.errors import check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.errors import InvalidProblem, check_count, check_one_of, check_positive, check_probability, check_real
 from stoic.estimators.frames import Frame, Target
 from stoic.estimators.scaling import Scaling
 from stoic.estimators.stopping import EarlyStopping, split_by_group
@@ -24,7 +24,7 @@ from stoic.estimators.training import Rows, Trained, Trainer, Watch
 from stoic.estimators.zeros import with_zeros
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
-from stoic.inners.validation import check_weight
+from stoic.inners.validation import check_sizes, check_weight, refuse_masks
 from stoic.losses import Loss
 from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, Zero
@@ -33,6 +33,7 @@ from stoic.solvers import METHODS
 
 FLOATS = (np.float64, np.float32)
 PENALTIES = ("none", "l1", "l2", "elasticnet")
+_LARGEST = 1e100  # of a weight or an entry of a column: squares of sums stay finite
 _RIDGE, _LASSO = 0.1, 1.0  # of a penalty that is chosen: ‖x‖²/n, and the noise of a slope
 
 
@@ -92,6 +93,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             check_positive("max_epochs", self.max_epochs)
 
     def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> Batch:
+        refuse_masks(X=X, y=y, groups=groups, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **how)
         if groups is None:
             warnings.warn(  # from this line, whoever calls: a process is told once
@@ -102,7 +104,18 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
         labels, codes = encode_groups(groups, X.shape[0])
         weight = None if sample_weight is None else check_weight(sample_weight, codes, labels)
+        if weight is not None and not 1.0 / _LARGEST <= (heaviest := weight.max()) <= _LARGEST:
+            raise InvalidProblem(
+                f"sample_weight[{int(weight.argmax())}] = {heaviest:g} is the largest weight, and sums of such numbers "
+                f"cannot be computed with; divide all weights by {heaviest:g}: only their ratios matter."
+            )
         return Batch(X, y, labels, codes, weight)
+
+    def _columns(self, X: Any) -> Any:
+        """Return checked columns of rows to predict."""
+        check_is_fitted(self)
+        refuse_masks(X=X)
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
 
     # --- training ---
 
@@ -143,6 +156,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _rows(self, batch: Batch, frame: Frame) -> Rows:
         X, y = frame.scaling.apply(batch.X), frame.target.apply(batch.y)
+        check_sizes("X", X, _LARGEST, "correct or remove the row, or fit with standardize=True")
         n_classes = len(getattr(self, "classes_", ()))
         return Rows(X, y, batch.codes, batch.labels, batch.weight, frame.intercept, n_classes)
 
@@ -187,7 +201,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     # --- what is kept ---
 
     def _keep_training(self, trained: Trained, trainer: Trainer, frame: Frame, dtype: Any) -> None:
-        problem, last, rows = trained.problem, trained.last, trainer.rows
+        problem, last, rows = trained.problem, trained.last, trained.rows
         inner = rows.inner(trained.loss)
         losses = inner.value(trained.w, inner.everything())[0]
         self.memory_ = Memory(

@@ -8,6 +8,8 @@ from scipy import sparse
 
 from stoic.protocols import Array, Vector
 
+_SMALL, _LARGE = 1e-140, 1e140  # deviations between them have squares that keep their digits
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -31,17 +33,17 @@ class Scaling:
     def of(cls, X: Any, weight: Vector | None, *, centered: bool) -> "Scaling":
         """Return the scaling to unit variance, and on request to mean zero; rows count by their weights."""
         shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
-        if _is_sparse(X):
-            mean, square = (np.asarray(shares @ power).ravel() for power in (X, X.power(2)))
-            variance = np.maximum(square - mean**2, 0.0)
-            centered = False
-        else:
-            mean = shares @ X
-            variance = _variance(X, mean, shares)
+        mean, deviation = _moments(X, shares)
+        extreme = np.flatnonzero(~((deviation > _SMALL) & (deviation < _LARGE)))
+        if extreme.size:  # or constant: once more, with the largest entry for the unit
+            part = X[:, extreme]
+            unit = np.ravel(abs(part).max(axis=0).toarray() if _is_sparse(X) else np.abs(part).max(axis=0))
+            unit = np.where(unit > 0.0, unit, 1.0).astype(float)
+            scaled = part.multiply(1.0 / unit).tocsr() if _is_sparse(X) else part / unit
+            mean[extreme], deviation[extreme] = (unit * moment for moment in _moments(scaled, shares))
         noise = 10.0 * np.finfo(X.dtype).eps * np.abs(mean)  # of a constant column, by rounding
-        deviation = np.sqrt(variance)
         scale = np.where(deviation > noise, deviation, 1.0)
-        return cls(mean if centered else np.zeros_like(mean), scale)
+        return cls(mean if centered and not _is_sparse(X) else np.zeros_like(mean), scale)
 
     def apply(self, X: Any) -> Any:
         """Return X scaled, in its own precision and form; X itself where nothing is to be done.
@@ -69,6 +71,16 @@ class Scaling:
 
 def _is_sparse(X: Any) -> bool:
     return sparse.issparse(X)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _moments(X: Any, shares: Vector) -> tuple[Vector, Vector]:
+    """Return the means and standard deviations of columns; not finite where squares overflow."""
+    if not _is_sparse(X):
+        mean = shares @ X
+        return mean, np.sqrt(_variance(X, mean, shares))
+    mean, square = (np.asarray(shares @ power).ravel() for power in (X.astype(float), X.astype(float).power(2)))
+    return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
 
 
 def _variance(X: Any, mean: Vector, shares: Vector, *, rows: int = 1 << 11) -> Vector:
