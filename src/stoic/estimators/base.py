@@ -106,8 +106,8 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         weight = None if sample_weight is None else check_weight(sample_weight, codes, labels)
         if weight is not None and not 1.0 / _LARGEST <= (heaviest := weight.max()) <= _LARGEST:
             raise InvalidProblem(
-                f"sample_weight[{int(weight.argmax())}] = {heaviest:g} is the largest weight, and sums of such numbers "
-                f"cannot be computed with; divide all weights by {heaviest:g}: only their ratios matter."
+                f"sample_weight[{int(weight.argmax())}] = {heaviest:g} is the largest weight, and sums of such "
+                f"numbers cannot be computed with; divide all weights by {heaviest:g}: only their ratios matter."
             )
         return Batch(X, y, labels, codes, weight)
 
@@ -156,13 +156,14 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _rows(self, batch: Batch, frame: Frame) -> Rows:
         X, y = frame.scaling.apply(batch.X), frame.target.apply(batch.y)
-        check_sizes("X", X, _LARGEST, "correct or remove the row, or fit with standardize=True")
+        check_sizes("X", X, batch.X, _LARGEST)
         n_classes = len(getattr(self, "classes_", ()))
         return Rows(X, y, batch.codes, batch.labels, batch.weight, frame.intercept, n_classes)
 
     def _scaling(self, X: Any, weight: Vector | None) -> Scaling:
-        wanted = self.standardize
-        if not (not sparse.issparse(X) if wanted == "auto" else wanted):
+        if self.standardize == "auto" and sparse.issparse(X):
+            return Scaling.of_wild_columns(X, weight)
+        if not self.standardize:
             return Scaling.none(X.shape[1])
         return Scaling.of(X, weight, centered=bool(self.fit_intercept))
 

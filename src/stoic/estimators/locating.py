@@ -41,8 +41,8 @@ def upper_quantile(sizes: Vector, weight: Vector | None = None) -> float:
 
     Examples
     --------
-    >>> upper_quantile(np.arange(100.0)), upper_quantile(np.arange(10.0)), upper_quantile(np.array([1.0, 2.0, 1e9]))
-    (89.0, 6.0, 2.0)
+    >>> [upper_quantile(np.arange(float(n))) for n in (100, 10, 3, 2)]
+    [89.0, 6.0, 1.0, 0.0]
     """
     n = len(sizes) if weight is None else int(np.count_nonzero(weight))
     if n < 3:

@@ -255,7 +255,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
             unit = spread(y - centers[batch.codes], weight) or spread(y - location, weight) or 1.0
         if not 1.0 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
             raise InvalidProblem(
-                f"the targets spread by {unit:g}, and their squares cannot be computed with; give them in another unit."
+                f"the targets spread by {unit:g}, and the squares of such numbers cannot be computed with; give "
+                f"them in another unit."
             )
         return Target(location, unit, 2 if self.loss in {"squared", "huber"} else 1)
 

@@ -81,12 +81,12 @@ class Rows:
         """‖x‖² of each row."""
         if not sparse.issparse(self.X):
             return np.asarray(np.einsum("ij,ij->i", self.X, self.X, dtype=float))
-        X: Any = self.X.astype(float)
-        return np.ravel(X.multiply(X).sum(axis=1))
+        X: Any = self.X
+        return np.ravel(X.astype(float, copy=False).power(2).sum(axis=1))
 
     @property
     def mean_square(self) -> float:
-        """The mean of ‖x‖² over the rows, in proportion to their weights; wild rows count like ordinary outliers."""
+        """The mean of ‖x‖² over the rows, by their weights; wild rows count like ordinary outliers."""
         return tamed_mean(self.squares, self.weight)
 
     @property
@@ -188,7 +188,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model on scaled rows: its weights, the loss, the rows and the problem that they minimize, and the solves."""
+    """A model on scaled rows: its weights, the loss, the rows and the problem that they solve, and the solves."""
 
     w: Vector
     loss: Loss

@@ -1,8 +1,8 @@
-"""Wild targets: what lies far beyond ordinary outliers counts as lying at their edge, so that no row owns its group.
+"""Wild targets: what lies far beyond ordinary outliers counts as lying at their edge, and no row owns its group.
 
-For losses that grow like |r| far out, moving a target from there to the edge takes a constant off the loss of its row
-and leaves every slope as it is, as long as the prediction stays out of reach. The fit is then that of the plain loss,
-but for the levels of the groups, which one row of 10²⁰ would rule alone; and sums keep their digits.
+Losses that grow like |r| far out lose a constant when a target is moved from there to the edge, and keep every
+slope as long as the prediction does not come near. So the fit is that of the plain loss, but for the levels of the
+groups, which one target of 10²⁰ would rule alone; and sums keep their digits.
 """
 
 import numpy as np
@@ -43,9 +43,9 @@ def is_reached(y: Vector, moved: Vector, prediction: Vector) -> bool:
 def calmed(y: Vector, center: Vector, codes: IntArray, weight: Vector | None, width: float) -> Vector:
     """Return the targets, those that are wild moved towards what a model predicts.
 
-    A target is wild where it is farther from the prediction than ten times the 90 % quantile of these distances, of
-    its group or of all rows, whichever is larger, and than ten times `width`. Of few rows the quantile is lower, so
-    that three of them, or nearly half, may be wild; one or two rows of a group are judged by all rows.
+    A target is wild where it is farther from the prediction than ten times the 90 % quantile of these distances,
+    of its group or of all rows, whichever is larger, and than ten times `width`. Of few rows the quantile is
+    lower, so that three of them, or nearly half, may be wild; groups of one or two rows are judged by all rows.
 
     Parameters
     ----------

@@ -162,8 +162,8 @@ class GroupLoss:
     def steepness(self, w: Vector, batch: RowBatch) -> Vector:
         """Return the mean of ℓ′²/(2·curvature) in each group over all rows, of shape (p,).
 
-        It is at most the mean loss above its least value, equal to it for square loss, and bounded where slopes are,
-        however large a target: the size that a change of the loss is to be compared with.
+        It is at most the mean loss above its least value, equal to it for square loss, and bounded where slopes
+        are, however large a target: the size that a change of the loss is to be compared with.
         """
         slopes = self.loss.derivative(self.predict(w, batch), self.y)
         terms = self.weighed(np.square(slopes) / (2.0 * self.loss.curvature))

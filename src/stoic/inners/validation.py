@@ -76,16 +76,16 @@ def check_weight(sample_weight: Any, codes: IntArray, labels: NDArray[Any]) -> V
     return weight
 
 
-def check_sizes(name: str, X: Matrix, largest: float, advice: str) -> None:
-    """Raise `InvalidProblem` if an entry of X is larger than `largest`; `advice` says what to do."""
+def check_sizes(name: str, X: Matrix, given: Matrix, largest: float) -> None:
+    """Raise `InvalidProblem` if an entry of X is larger than `largest`; the message has it as it was given."""
     values = X.data if sparse.issparse(X) else X
     if max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) <= largest:
         return
     place = int(np.argmax(np.abs(values)))
     row, column = (_row_of(X, place), X.indices[place]) if sparse.issparse(X) else divmod(place, X.shape[1])
     raise InvalidProblem(
-        f"{name} is {np.ravel(values)[place]:g} in row {row}, column {column}, too large to compute with (over "
-        f"{largest:g}); {advice}."
+        f"{name} is {given[row, column]:g} in row {row}, column {column}, too large to compute with; correct or "
+        f"remove the row, or let fit scale its column by standardize=True."
     )
 
 

@@ -33,7 +33,7 @@ _MOST_PRODUCTS = 1000  # of conjugate gradients
 
 
 class NewtonState(NamedTuple):
-    """The iterate, the steps taken, the damping of the next, how much the last was to lower F, and F's size at w₀."""
+    """The iterate, the steps taken, the damping of the next, how much the last was to lower F, its size at w₀."""
 
     w: Vector
     t: int = 0
@@ -58,14 +58,14 @@ class Newton(Settings):
     .. math::
         \Big(\sum_i q_i \nabla^2 g_i + \nabla g^\top \nabla^2 f \nabla g + b I + \lambda D\Big) p = -\nabla F ,
 
-    D the diagonal of the matrix before it, so that the scales of columns do not matter. w moves along p, half as far
-    again and again until F falls enough; a coordinate that would change its sign stops at zero. The damping λ shrinks
-    where a whole step is taken and grows where it is not. Up to 1,000 variables the system is solved directly, beyond
-    by conjugate gradients.
+    where D is the diagonal of what stands before it: scales of columns do not matter. w moves along p, half as
+    far again and again until F falls enough; a coordinate that would change its sign stops at zero. The damping λ
+    shrinks where a whole step is taken and grows where it is not. Up to 1,000 variables the system is solved
+    directly, beyond by conjugate gradients.
 
-    One target of 10²⁰ makes F so large that rounding hides every decrease. The slope at the end of a step then tells
-    whether F still fell there, and decreases are compared with the part of F that its slopes account for, the mean of
-    ℓ′²/(2·curvature), which no target makes large where slopes are bounded.
+    One target of 10²⁰ makes F so large that rounding hides every decrease. Then the slope at the end of a step
+    tells whether it went too far, and decreases are compared with the part of F that its slopes account for: the
+    mean of ℓ′²/(2·curvature), which no target makes large where slopes are bounded.
 
     **Guarantee.** F falls at every step. Near the optimum, steps shorten quadratically; the method finishes when
     rounding ends that. Nothing is random.
@@ -212,8 +212,7 @@ class Point:
     def search(self, direction: Vector, promised: float, *, matters: bool) -> tuple[Vector, int]:
         """Return the first point of w + p, w + p/2, … with a lower F, and how often the step was halved.
 
-        Where rounding hides a decrease that matters, F must still fall at the point, or have risen less steeply than it
-        fell at w.
+        Where rounding hides a decrease that matters, F must not climb there as steeply as it fell at w.
         """
         slack = _ROUNDING * abs(self.value)
         is_hidden = matters and promised <= _BLIND * abs(self.value)
@@ -221,10 +220,14 @@ class Point:
             w = self.w + 0.5**halvings * direction
             w[(self.l1 > 0.0) & (w * self.orthant < 0.0)] = 0.0
             enough = _ARMIJO * 0.5**halvings * promised
-            if self._objective(w) <= self.value - enough + slack:
-                if not is_hidden or Point(self.problem, w, self.data).slope @ direction < (1.0 - _ARMIJO) * promised:
-                    return w, halvings
+            falls = self._objective(w) <= self.value - enough + slack
+            if falls and not (is_hidden and self._climbs(w, direction, promised)):
+                return w, halvings
         return self.w, _MOST_HALVINGS + 1
+
+    def _climbs(self, w: Vector, direction: Vector, promised: float) -> bool:
+        slope = Point(self.problem, w, self.data).slope
+        return float(slope @ direction) > (1.0 - _ARMIJO) * promised
 
     def _objective(self, w: Vector) -> float:
         u = self.problem.inner.value(w, self.data)[0]
@@ -247,19 +250,24 @@ def _solve_densely(
         except LinAlgError:  # singular but for rounding
             ridge = max(10.0 * ridge, _SINGULAR)
         else:
-            return cast("Vector", scale * cho_solve(factor, scale * slope[free]))
+            return np.asarray(scale * cho_solve(factor, scale * slope[free]))
 
 
 def _solve_by_products(
-    product: Callable[[Vector], Vector], slope: Vector, free: Mask, damping: float, diagonal: Vector, accuracy: float
+    product: Callable[[Vector], Vector],
+    slope: Vector,
+    free: Mask,
+    damping: float,
+    diagonal: Vector,
+    accuracy: float,
 ) -> Vector:
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))[free]
 
     def times(v: Vector) -> Vector:
         whole = np.zeros_like(slope)
         whole[free] = scale * v
-        return cast("Vector", scale * product(whole)[free] + damping * v)
+        return scale * product(whole)[free] + damping * v
 
     n_free = int(np.count_nonzero(free))
     system = LinearOperator((n_free, n_free), matvec=times, dtype=float)
-    return cast("Vector", scale * cg(system, scale * slope[free], rtol=accuracy, maxiter=_MOST_PRODUCTS)[0])
+    return np.asarray(scale * cg(system, scale * slope[free], rtol=accuracy, maxiter=_MOST_PRODUCTS)[0])
