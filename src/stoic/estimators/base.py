@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.certificate.certificate import Certificate
 from stoic.certificate.certifying import certify
-from stoic.errors import check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.errors import InvalidProblem, check_count, check_one_of, check_positive, check_probability, check_real
 from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.frames import Frame, Target
 from stoic.estimators.scaling import Scaling
@@ -26,7 +26,7 @@ from stoic.estimators.training import Rows, Trained, Trainer, Watch
 from stoic.estimators.zeros import with_zeros
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
-from stoic.inners.validation import check_weight
+from stoic.inners.validation import check_sizes, check_weight, refuse_masks
 from stoic.losses import Loss
 from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, Zero
@@ -35,6 +35,7 @@ from stoic.solvers import METHODS
 
 FLOATS = (np.float64, np.float32)
 PENALTIES = ("none", "l1", "l2", "elasticnet")
+_LARGEST = 1e100  # of a weight or an entry of a column: squares of sums stay finite
 _RIDGE, _LASSO = 0.1, 1.0  # of a penalty that is chosen: ‖x‖²/n, and the noise of a slope
 
 
@@ -94,6 +95,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             check_positive("max_epochs", self.max_epochs)
 
     def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> Batch:
+        refuse_masks(X=X, y=y, groups=groups, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **how)
         if groups is None:
             warnings.warn(  # from this line, whoever calls: a process is told once
@@ -104,7 +106,18 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
         labels, codes = encode_groups(groups, X.shape[0])
         weight = None if sample_weight is None else check_weight(sample_weight, codes, labels)
+        if weight is not None and not 1.0 / _LARGEST <= (heaviest := weight.max()) <= _LARGEST:
+            raise InvalidProblem(
+                f"sample_weight[{int(weight.argmax())}] = {heaviest:g} is the largest weight, and sums of such "
+                f"numbers cannot be computed with; divide all weights by {heaviest:g}: only their ratios matter."
+            )
         return Batch(X, y, labels, codes, weight)
+
+    def _columns(self, X: Any) -> Any:
+        """Return checked columns of rows to predict."""
+        check_is_fitted(self)
+        refuse_masks(X=X)
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
 
     # --- training ---
 
@@ -125,7 +138,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if not trained.is_exact:
             trained = replace(trained, w=with_zeros(trained.problem, trained.w))
         last = trained.last
-        w, more, reached = converge(trainer, trained.problem, trained.w, start, last)
+        w, more, reached = converge(replace(trainer, rows=trained.rows), trained.problem, trained.w, start, last)
         trained = replace(trained, w=w, results=trained.results + (() if more is None else (more,)))
         self._keep_training(trained, trainer, frame, batch.X.dtype)
         self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
@@ -149,12 +162,14 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _rows(self, batch: Batch, frame: Frame) -> Rows:
         X, y = frame.scaling.apply(batch.X), frame.target.apply(batch.y)
+        check_sizes("X", X, batch.X, _LARGEST)
         n_classes = len(getattr(self, "classes_", ()))
         return Rows(X, y, batch.codes, batch.labels, batch.weight, frame.intercept, n_classes)
 
     def _scaling(self, X: Any, weight: Vector | None) -> Scaling:
-        wanted = self.standardize
-        if not (not sparse.issparse(X) if wanted == "auto" else wanted):
+        if self.standardize == "auto" and sparse.issparse(X):
+            return Scaling.of_wild_columns(X, weight)
+        if not self.standardize:
             return Scaling.none(X.shape[1])
         return Scaling.of(X, weight, centered=bool(self.fit_intercept))
 
@@ -193,7 +208,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     # --- what is kept ---
 
     def _keep_training(self, trained: Trained, trainer: Trainer, frame: Frame, dtype: Any) -> None:
-        problem, rows = trained.problem, trainer.rows
+        problem, rows = trained.problem, trained.rows
         inner = rows.inner(trained.loss)
         losses = inner.value(trained.w, inner.everything())[0]
         self.memory_ = Memory(

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.errors import InvalidParameter, InvalidProblem, check_one_of
-from stoic.estimators.base import FLOATS, Batch, GroupDROModel
+from stoic.estimators.base import Batch, GroupDROModel
 from stoic.estimators.frames import Target
 from stoic.losses import Logistic, Loss
 from stoic.solvers import Method
@@ -155,9 +154,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the scores: of the second class, of shape (n,), or of all classes, of shape (n, n_classes)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        scores = np.asarray(X @ self.coef_.T + self.intercept_)
+        scores = np.asarray(self._columns(X) @ self.coef_.T + self.intercept_)
         return scores.ravel() if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> NDArray[Any]:

@@ -4,8 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stoic.errors import InvalidProblem
 from stoic.estimators.scaling import Scaling
 from stoic.protocols import Array, Vector
+
+_FARTHEST = 1e100  # units: farther targets would overflow; where losses are lines, all beyond are alike
+_LARGEST_SQUARED = 1e70  # units: squares of squares stay finite
 
 
 @dataclass(frozen=True)
@@ -17,8 +21,19 @@ class Target:
     power: int = 0
 
     def apply(self, y: Vector) -> Vector:
-        """Return the targets on their scale."""
-        return (y - self.location) / self.unit
+        """Return the targets on their scale, at most 10¹⁰⁰ units from their location."""
+        with np.errstate(over="ignore"):
+            scaled = (y - self.location) / self.unit
+        return np.clip(scaled, -_FARTHEST, _FARTHEST)
+
+    def check_squares(self, y: Vector) -> None:
+        """Raise `InvalidProblem` if a target is so far away that square loss cannot be computed with."""
+        row = int(np.argmax(np.abs(self.apply(y))))
+        if abs(self.apply(y[row : row + 1])[0]) > _LARGEST_SQUARED:
+            raise InvalidProblem(
+                f"y[{row}] = {y[row]:g} is too large for square loss, beside targets that spread by "
+                f"{self.unit:g}; correct or remove it, or use loss='huber'."
+            )
 
     @property
     def loss_unit(self) -> float:

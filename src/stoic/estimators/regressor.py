@@ -5,17 +5,18 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from stoic.errors import check_one_of, check_positive, check_probability
-from stoic.estimators.base import FLOATS, Batch, GroupDROModel
-from stoic.estimators.frames import Target
+from stoic.errors import InvalidProblem, check_one_of, check_positive, check_probability
+from stoic.estimators.base import Batch, GroupDROModel
+from stoic.estimators.frames import Frame, Target
 from stoic.estimators.locating import group_medians, spread, weighted_quantile
+from stoic.estimators.training import Rows
 from stoic.losses import Absolute, Huber, Loss, Quantile, Squared
 from stoic.solvers import Method
 
 LOSSES = ("squared", "huber", "absolute", "quantile")
 _SMOOTHING = 0.1  # of the residuals' scale
+_LARGEST_UNIT = 1e140  # of targets: squares stay finite
 
 
 class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
@@ -227,9 +228,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted targets, of shape (n,)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
+        return np.asarray(self._columns(X) @ self.coef_ + self.intercept_)
 
     def _check_settings(self) -> None:
         check_one_of("loss", self.loss, LOSSES)
@@ -255,8 +254,19 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         y, weight, p = batch.y, batch.weight, len(batch.labels)
         location = weighted_quantile(y, weight, 0.5) if self.fit_intercept else 0.0
         centers = group_medians(y, batch.codes, p, weight) if self.fit_intercept else np.zeros(p)
-        unit = spread(y - centers[batch.codes], weight) or spread(y - location, weight) or 1.0
+        with np.errstate(over="ignore"):
+            unit = spread(y - centers[batch.codes], weight) or spread(y - location, weight) or 1.0
+        if not 1.0 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
+            raise InvalidProblem(
+                f"the targets spread by {unit:g}, and the squares of such numbers cannot be computed with; give "
+                f"them in another unit."
+            )
         return Target(location, unit, 2 if self.loss in {"squared", "huber"} else 1)
+
+    def _rows(self, batch: Batch, frame: Frame) -> Rows:
+        if self.loss == "squared":
+            frame.target.check_squares(batch.y)
+        return super()._rows(batch, frame)
 
     def _shaped(self, coef: NDArray[Any], intercept: NDArray[Any]) -> tuple[Any, Any]:
         return coef[0], intercept[0]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.frames import Frame
+from stoic.estimators.locating import outlier_size
 from stoic.estimators.training import Rows, Trainer, group_noise, temperature_of
 from stoic.estimators.zeros import with_zeros
 from stoic.inners.blocks import sums_by
@@ -89,7 +90,8 @@ def group_sizes(rows: Rows) -> Vector:
 
 
 def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, tuple[Result, ...], Convergence]:
-    """Go on from w with one more batch, the rows of the trainer: memory, weights, solves, and their convergence."""
+    """Go on from w with one more batch, the trainer's rows: memory, weights, solves, and their convergence."""
+    trainer = replace(trainer, rows=trainer.rows.calmed(w, memory.loss))
     rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
     memory = memory.with_batch(rows, w, trainer.temperature)
     inner, q, size = rows.inner(memory.loss), memory.weights[memory.places(rows)], float(group_sizes(rows).sum())
@@ -106,6 +108,7 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, 
 def mean_curvature(rows: Rows, loss: Loss, w: Vector) -> float:
     """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d, by random signs."""
     some = rows.sample(_SOME_ROWS)
+    some = some.part(some.squares <= outlier_size(some.squares))  # a wild one would hold the weights for good
     zeros = np.zeros(len(some.y), dtype=np.intp)
     inner = replace(some, codes=zeros, labels=zeros[:1]).inner(loss)
     rng, one = np.random.default_rng(0), np.ones(1)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +13,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from stoic.driver import minimize
-from stoic.estimators.locating import spread, weighted_quantile
+from stoic.estimators.locating import spread, tamed_mean, weighted_quantile
+from stoic.estimators.wild import calmed, is_reached, width_of, within_reach
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
@@ -76,12 +77,17 @@ class Rows:
         return self.n_outputs > 1 or work <= patience
 
     @property
-    def mean_square(self) -> float:
-        """The mean of ‖x‖² over the rows, in proportion to their weights."""
+    def squares(self) -> Vector:
+        """‖x‖² of each row."""
         if not sparse.issparse(self.X):
-            return float(np.average(np.einsum("ij,ij->i", self.X, self.X), weights=self.weight))
+            return np.asarray(np.einsum("ij,ij->i", self.X, self.X, dtype=float))
         X: Any = self.X
-        return float(np.average(np.ravel(X.multiply(X).sum(axis=1)), weights=self.weight))
+        return np.ravel(X.astype(float, copy=False).power(2).sum(axis=1))
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of ‖x‖² over the rows, by their weights; wild rows count like ordinary outliers."""
+        return tamed_mean(self.squares, self.weight)
 
     @property
     def n_effective(self) -> float:
@@ -102,6 +108,28 @@ class Rows:
     @cached_property
     def _checked(self) -> GroupLoss:
         return GroupLoss(self.X, self.y, self.codes, sample_weight=self.weight, intercept=self.intercept)
+
+    def within_reach(self, w: Vector, loss: Loss) -> "Rows":
+        """Return the rows with no target so far from what w predicts that sums lose their digits to it."""
+        return self if width_of(loss) is None else self._with_targets(within_reach(self.y, self.predict(w)))
+
+    def calmed(self, w: Vector, loss: Loss) -> "Rows":
+        """Return the rows with wild targets at the edge of ordinary outliers about what w predicts."""
+        width = width_of(loss)
+        if width is None:
+            return self
+        return self._with_targets(calmed(self.y, self.predict(w), self.codes, self.weight, width))
+
+    def predict(self, w: Vector) -> Vector:
+        """Return what a model of one output predicts for the rows."""
+        return self._checked.predict(w, self._checked.everything())
+
+    def _with_targets(self, y: Vector) -> "Rows":
+        if y is self.y:
+            return self
+        rows = replace(self, y=y)
+        rows.__dict__["_checked"] = self._checked.with_target(y)  # columns are not checked again
+        return rows
 
     def part(self, chosen: NDArray[Any]) -> "Rows":
         """Return some of the rows, by number or by a mask."""
@@ -160,10 +188,11 @@ class Watch:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model on scaled rows: its weights, the loss and the problem that they minimize, and the solves."""
+    """A model on scaled rows: its weights, the loss, the rows and the problem that they solve, and the solves."""
 
     w: Vector
     loss: Loss
+    rows: Rows
     problem: Problem
     results: tuple[Result, ...]
     n_average: int
@@ -229,20 +258,22 @@ class Trainer:
         results: list[Result] = []
         scale = 1.0
         while True:
-            average = Problem(self.rows.inner(self.loss_at(scale)), Linear(), self.regularizer)
-            result = self.solve(average, w, share=_FIRST_SHARE, is_last=False)
+            first = replace(self, rows=self.rows.within_reach(w, self.loss_at(scale)))
+            average = Problem(first.rows.inner(self.loss_at(scale)), Linear(), self.regularizer)
+            result = first.solve(average, w, share=_FIRST_SHARE, is_last=False)
             results.append(replace(result, certifier=None))  # it would hold on to vectors of length d
             w, before = result.w, scale
             scale = self._scale(w) if self.has_scale else scale
-            is_settled = abs(scale - before) <= _SETTLED * before or len(results) == _MOST_ROUNDS
-            if not self.is_exact or is_settled or is_ended(result):
+            is_settled = abs(scale - before) <= _SETTLED * before and not self._reaches(first.rows, w)
+            if not self.is_exact or is_settled or len(results) == _MOST_ROUNDS or is_ended(result):
                 break
         loss, n_average = self.loss_at(scale), len(results)
-        problem = Problem(self.rows.inner(loss), self._outer(w, loss), self.regularizer)
+        last = replace(self, rows=self.rows.calmed(w, loss))
+        problem = Problem(last.rows.inner(loss), last._outer(w, loss), self.regularizer)  # noqa: SLF001
         if not is_ended(result):
-            result = self.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
+            result = last.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
             results.append(replace(result, certifier=None))
-        return Trained(result.w, loss, problem, tuple(results), n_average, self.is_exact)
+        return Trained(result.w, loss, last.rows, problem, tuple(results), n_average, self.is_exact)
 
     @property
     def is_exact(self) -> bool:
@@ -277,9 +308,12 @@ class Trainer:
         """Return the objective on a sample of the rows."""
         return problem.with_inner(self.rows.sample(_SAMPLE).inner(loss)).objective
 
+    def _reaches(self, moved: Rows, w: Vector) -> bool:
+        """Whether w fits a target where it was moved to, so that it is to be moved farther."""
+        return moved is not self.rows and is_reached(self.rows.y, moved.y, self.rows.predict(w))
+
     def _scale(self, w: Vector) -> float:
-        inner = cast("GroupLoss", self.rows.inner(self.loss_at(1.0)))
-        residuals, weight = self.rows.y - inner.predict(w, inner.everything()), self.rows.weight
+        residuals, weight = self.rows.y - self.rows.predict(w), self.rows.weight
         if self.rows.intercept:  # which is not at the median where the loss is that of another quantile
             residuals = residuals - weighted_quantile(residuals, weight, 0.5)
         return max(spread(residuals, weight), _LEAST_SCALE)
@@ -305,9 +339,9 @@ def temperature_of(temperature: float, losses: Vector, noise: float) -> float | 
 def group_noise(rows: Rows, losses: Vector, means: Vector) -> float:
     """Return the typical error of the mean losses of the groups, from the losses of the rows."""
     weight = np.ones(len(losses)) if rows.weight is None else rows.weight
-    squares = np.square(weight * (losses - means[rows.codes]))
-    sums, totals = (sums_by(rows.codes, terms, rows.n_groups) for terms in (squares, weight))
-    return float(np.sqrt(np.mean(sums / totals**2)))
+    shares = weight / sums_by(rows.codes, weight, rows.n_groups)[rows.codes]
+    squares = np.square(shares * (losses - means[rows.codes]))
+    return float(np.sqrt(np.mean(sums_by(rows.codes, squares, rows.n_groups))))
 
 
 def _records(epochs: float) -> int:

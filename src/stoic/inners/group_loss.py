@@ -112,6 +112,13 @@ class GroupLoss:
         other._check_target()  # noqa: SLF001 - of its own kind
         return other
 
+    def with_target(self, y: Vector) -> "GroupLoss":
+        """Return the same rows with other targets, an array of finite float64."""
+        other = copy.copy(self)
+        other.y = y
+        other._check_target()  # noqa: SLF001 - of its own kind
+        return other
+
     def _check_target(self) -> None:
         check_target = getattr(self.loss, "check_target", None)
         if check_target is not None:
@@ -151,6 +158,16 @@ class GroupLoss:
     def losses(self, w: Vector) -> Vector:
         """Return the loss of each row."""
         return self.loss.value(self.predict(w, self.everything()), self.y)
+
+    def steepness(self, w: Vector, batch: RowBatch) -> Vector:
+        """Return the mean of ℓ′²/(2·curvature) in each group over all rows, of shape (p,).
+
+        It is at most the mean loss above its least value, equal to it for square loss, and bounded where slopes
+        are, however large a target: the size that a change of the loss is to be compared with.
+        """
+        slopes = self.loss.derivative(self.predict(w, batch), self.y)
+        terms = self.weighed(np.square(slopes) / (2.0 * self.loss.curvature))
+        return sums_by(self.grouped_rows.codes, terms, self.n_groups)
 
     def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the derivatives of the losses, of shape (blocks, p, d)."""

@@ -168,6 +168,16 @@ class Metered:
         self._count(w, batch)
         return cast("Array", self._inner.hessian(w, batch.batch, q))  # type: ignore[attr-defined]
 
+    def hessian_diagonal(self, w: Vector, batch: Drawn, q: Vector) -> Vector:
+        """Return its diagonal, without forming it."""
+        self._count(w, batch)
+        return cast("Vector", self._inner.hessian_diagonal(w, batch.batch, q))  # type: ignore[attr-defined]
+
+    def steepness(self, w: Vector, batch: Drawn) -> Vector:
+        """Return the size that a change of g is to be compared with, where the inner part offers it."""
+        self._count(w, batch)
+        return cast("Vector", self._inner.steepness(w, batch.batch))  # type: ignore[attr-defined]
+
     def hessian_product(self, w: Vector, batch: Drawn, q: Vector, v: Vector) -> Vector:
         """Return that times v, without forming it."""
         self._count(w, batch)

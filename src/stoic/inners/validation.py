@@ -76,6 +76,26 @@ def check_weight(sample_weight: Any, codes: IntArray, labels: NDArray[Any]) -> V
     return weight
 
 
+def check_sizes(name: str, X: Matrix, given: Matrix, largest: float) -> None:
+    """Raise `InvalidProblem` if an entry of X is larger than `largest`; the message has it as it was given."""
+    values = X.data if sparse.issparse(X) else X
+    if max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) <= largest:
+        return
+    place = int(np.argmax(np.abs(values)))
+    row, column = (_row_of(X, place), X.indices[place]) if sparse.issparse(X) else divmod(place, X.shape[1])
+    raise InvalidProblem(
+        f"{name} is {given[row, column]:g} in row {row}, column {column}, too large to compute with; correct or "
+        f"remove the row, or let fit scale its column by standardize=True."
+    )
+
+
+def refuse_masks(**arrays: Any) -> None:
+    """Raise `InvalidProblem` if an array has masked entries: what lies under a mask would be used."""
+    for name, array in arrays.items():
+        if np.ma.is_masked(array):
+            raise InvalidProblem(f"{name} has masked entries; remove their rows or fill them in.")
+
+
 def check_length(name: str, length: int, n_rows: int) -> None:
     """Raise `InvalidProblem` unless there is one entry for each row of X."""
     if length != n_rows:
@@ -154,8 +174,7 @@ def _row_of(X: CSRMatrix, place: int) -> int:
 def _as_array(name: str, values: Any) -> NDArray[Any]:
     if sparse.issparse(values):
         raise InvalidProblem(f"{name} is a sparse matrix, but a dense array is required; give {name}.toarray().")
-    if np.ma.is_masked(values):
-        raise InvalidProblem(f"{name} has masked entries; remove their rows or fill them in.")
+    refuse_masks(**{name: values})
     if hasattr(values, "to_numpy"):
         return _from_frame(name, values)
     try:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from stoic.errors import IncompatibleParts
 from stoic.losses import Squared
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.protocols import Vector
+from stoic.protocols import Array, Vector
 from stoic.solvers.base import Info, Settings, method
 from stoic.terms import Terms, terms_of
 
@@ -23,14 +24,16 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 _MOST_DENSE = 1000  # variables up to which the Hessian is formed
 _ARMIJO, _MOST_HALVINGS = 1e-4, 50
-_EXACT, _NEAR, _ROUNDING = 1e-20, 1e-12, 1e-15  # of F: a decrease that is none, that may be rounding; F's error
+_EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that may be rounding
+_ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
 _NOTHING = 1e-8  # of F at the start: what counts as zero
+_SINGULAR = 1e-14  # of the diagonal: what makes a matrix definite that is so but for rounding
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-8, 1e-12, 1e6
 _MOST_PRODUCTS = 1000  # of conjugate gradients
 
 
 class NewtonState(NamedTuple):
-    """The iterate, the steps taken, the damping of the next, how much the last was to lower F, and F at w₀."""
+    """The iterate, the steps taken, the damping of the next, how much the last was to lower F, its size at w₀."""
 
     w: Vector
     t: int = 0
@@ -53,11 +56,16 @@ class Newton(Settings):
     not zero or about to leave zero, the direction p solves
 
     .. math::
-        \Big(\sum_i q_i \nabla^2 g_i + \nabla g^\top \nabla^2 f \nabla g + (b + \lambda) I\Big) p = -\nabla F .
+        \Big(\sum_i q_i \nabla^2 g_i + \nabla g^\top \nabla^2 f \nabla g + b I + \lambda D\Big) p = -\nabla F ,
 
-    w moves along p, half as far again and again until F falls enough; a coordinate that would change its sign
-    stops at zero. The damping λ shrinks where a whole step is taken and grows where it is not. Up to 1,000
-    variables the system is solved directly, beyond by conjugate gradients.
+    where D is the diagonal of what stands before it: scales of columns do not matter. w moves along p, half as
+    far again and again until F falls enough; a coordinate that would change its sign stops at zero. The damping λ
+    shrinks where a whole step is taken and grows where it is not. Up to 1,000 variables the system is solved
+    directly, beyond by conjugate gradients.
+
+    One target of 10²⁰ makes F so large that rounding hides every decrease. Then the slope at the end of a step
+    tells whether it went too far, and decreases are compared with the part of F that its slopes account for: the
+    mean of ℓ′²/(2·curvature), which no target makes large where slopes are bounded.
 
     **Guarantee.** F falls at every step. Near the optimum, steps shorten quadratically; the method finishes when
     rounding ends that. Nothing is random.
@@ -124,15 +132,15 @@ class Newton(Settings):
 
     def step(self, problem: Problem, state: NewtonState, rng: Generator) -> tuple[NewtonState, Info]:  # noqa: ARG002
         """Take one step along the damped Newton direction."""
-        point = Point(problem, state.w)
-        first = state.first if state.t else abs(point.value)
-        size = max(abs(point.value), _NOTHING * first)
+        point = Point(problem, state.w, problem.inner.everything())
+        first = state.first if state.t else point.size
+        size = max(point.size, _NOTHING * first)
         accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
         direction = point.direction(state.damping, accuracy)
         promised = -float(point.slope @ direction)
         if not math.isfinite(promised):
             return state._replace(w=np.full_like(state.w, np.nan)), Info()  # numbers too large to go on
-        w, halvings = point.search(direction, promised)
+        w, halvings = point.search(direction, promised, matters=promised > _NEAR * size)
         is_near = promised <= _NEAR * size
         is_done = promised <= _EXACT * size or (is_near and promised > 0.5 * state.promised)
         damping = state.damping * (0.1 if halvings == 0 else 2.0**halvings)
@@ -144,10 +152,9 @@ class Newton(Settings):
 class Point:
     """F and its first two derivatives at w, over all data."""
 
-    def __init__(self, problem: Problem, w: Vector) -> None:
+    def __init__(self, problem: Problem, w: Vector, data: Any) -> None:
         inner = problem.inner
-        self.problem, self.w = problem, w
-        self.data = inner.everything()
+        self.problem, self.w, self.data = problem, w, data
         u = inner.value(w, self.data)[0]
         self.q, self.outer_hessian = problem.outer.gradient(u), cast("Any", problem.outer).hessian(u)
         self.value = problem.outer.value(u) + problem.regularizer.value(w)
@@ -158,28 +165,47 @@ class Point:
         )
         self.orthant = np.where(w != 0.0, np.sign(w), -np.sign(self.slope))
 
+    @cached_property
+    def size(self) -> float:
+        """The part of F that its slopes account for, or F itself where the inner part does not tell."""
+        inner: Any = self.problem.inner
+        if not hasattr(getattr(inner, "inner", inner), "steepness"):
+            return abs(self.value)
+        steepness = float(np.abs(self.q) @ inner.steepness(self.w, self.data))
+        return min(abs(self.value), steepness + abs(self.problem.regularizer.value(self.w)))
+
     def direction(self, damping: float, accuracy: float) -> Vector:
         """Return the Newton direction on the coordinates that are free to move; 0 where w is to stay at zero."""
         free = (self.w != 0.0) | (self.slope != 0.0) | (self.l1 == 0.0)
-        product = self._product()
-        along = float(self.slope @ product(self.slope)) / max(float(self.slope @ self.slope), 1e-300)
-        size = max(1.0, float(np.linalg.norm(self.w)))
-        ridge = damping * (along if along > 0.0 else float(np.linalg.norm(self.slope)) / size)
-        direction = np.zeros_like(self.w)
-        if not math.isfinite(along):
-            return np.full_like(self.w, np.nan)
+        direction, product = np.zeros_like(self.w), self._product()
+        flat = np.abs(self.slope) / max(1.0, float(np.linalg.norm(self.w)))  # curvature where there is none
         if free.any():
             if self.w.size <= _MOST_DENSE:
-                direction[free] = -_solve_densely(product, self.slope, free, ridge)
+                direction[free] = -_solve_densely(product, self.slope, free, damping, flat)
             else:
-                direction[free] = -_solve_by_products(product, self.slope, free, ridge, accuracy)
+                diagonal = np.maximum(self._diagonal(product), flat)
+                direction[free] = -_solve_by_products(product, self.slope, free, damping, diagonal, accuracy)
         direction[(self.l1 > 0.0) & (self.w == 0.0) & (direction * self.slope > 0.0)] = 0.0
         return direction
+
+    def _diagonal(self, product: Callable[[Vector], Vector]) -> Vector:
+        """Return the diagonal of ∇²F, or the curvature along its slope where the inner part does not tell."""
+        inner: Any = self.problem.inner
+        if hasattr(getattr(inner, "inner", inner), "hessian_diagonal"):
+            z, curved = self.z, inner.hessian_diagonal(self.w, self.data, self.q)
+            return cast("Vector", curved + np.einsum("ik,ik->k", z, self.outer_hessian @ z) + self.l2)
+        along = float(self.slope @ product(self.slope)) / max(float(self.slope @ self.slope), 1e-300)
+        return np.full_like(self.w, along)
+
+    @cached_property
+    def z(self) -> Array:
+        """The Jacobian of g."""
+        return self.problem.inner.jacobian(self.w, self.data)[0]
 
     def _product(self) -> Callable[[Vector], Vector]:
         """Return the function v ↦ ∇²F v."""
         inner: Any = self.problem.inner
-        z = inner.jacobian(self.w, self.data)[0]
+        z = self.z
         hessian = inner.hessian(self.w, self.data, self.q) if self.w.size <= _MOST_DENSE else None
 
         def product(v: Vector) -> Vector:
@@ -188,41 +214,65 @@ class Point:
 
         return product
 
-    def search(self, direction: Vector, promised: float) -> tuple[Vector, int]:
-        """Return the first point of w + p, w + p/2, … with a lower F, and how often the step was halved."""
+    def search(self, direction: Vector, promised: float, *, matters: bool) -> tuple[Vector, int]:
+        """Return the first point of w + p, w + p/2, … with a lower F, and how often the step was halved.
+
+        Where rounding hides a decrease that matters, F must not climb there as steeply as it fell at w.
+        """
         slack = _ROUNDING * abs(self.value)
+        is_hidden = matters and promised <= _BLIND * abs(self.value)
         for halvings in range(_MOST_HALVINGS + 1):
             w = self.w + 0.5**halvings * direction
             w[(self.l1 > 0.0) & (w * self.orthant < 0.0)] = 0.0
             enough = _ARMIJO * 0.5**halvings * promised
-            if self._objective(w) <= self.value - enough + slack:
+            falls = self._objective(w) <= self.value - enough + slack
+            if falls and not (is_hidden and self._climbs(w, direction, promised)):
                 return w, halvings
         return self.w, _MOST_HALVINGS + 1
+
+    def _climbs(self, w: Vector, direction: Vector, promised: float) -> bool:
+        slope = Point(self.problem, w, self.data).slope
+        return float(slope @ direction) > (1.0 - _ARMIJO) * promised
 
     def _objective(self, w: Vector) -> float:
         u = self.problem.inner.value(w, self.data)[0]
         return self.problem.outer.value(u) + self.problem.regularizer.value(w)
 
 
-def _solve_densely(product: Callable[[Any], Any], slope: Vector, free: Mask, ridge: float) -> Vector:
+def _solve_densely(
+    product: Callable[[Any], Any], slope: Vector, free: Mask, damping: float, flat: Vector
+) -> Vector:
+    """Solve with the diagonal scaled to one, so that no column's unit matters; NaN where the matrix overflows."""
     matrix = product(np.eye(len(slope))[:, free])[free]
+    if not np.isfinite(matrix).all():
+        return np.full(len(matrix), np.nan)
+    diagonal = np.maximum(np.diag(matrix), flat[free])
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    matrix, ridge = scale[:, None] * matrix * scale, damping
     while True:
         try:
             factor = cho_factor(matrix + ridge * np.eye(len(matrix)))
         except LinAlgError:  # singular but for rounding
-            ridge = max(10.0 * ridge, 1e-14 * float(np.abs(matrix).max()), 1e-300)
+            ridge = max(10.0 * ridge, _SINGULAR)
         else:
-            return cho_solve(factor, slope[free])
+            return np.asarray(scale * cho_solve(factor, scale * slope[free]))
 
 
 def _solve_by_products(
-    product: Callable[[Vector], Vector], slope: Vector, free: Mask, ridge: float, accuracy: float
+    product: Callable[[Vector], Vector],
+    slope: Vector,
+    free: Mask,
+    damping: float,
+    diagonal: Vector,
+    accuracy: float,
 ) -> Vector:
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))[free]
+
     def times(v: Vector) -> Vector:
         whole = np.zeros_like(slope)
-        whole[free] = v
-        return product(whole)[free] + ridge * v
+        whole[free] = scale * v
+        return scale * product(whole)[free] + damping * v
 
     n_free = int(np.count_nonzero(free))
     system = LinearOperator((n_free, n_free), matvec=times, dtype=float)
-    return cast("Vector", cg(system, slope[free], rtol=accuracy, maxiter=_MOST_PRODUCTS)[0])
+    return np.asarray(scale * cg(system, scale * slope[free], rtol=accuracy, maxiter=_MOST_PRODUCTS)[0])
