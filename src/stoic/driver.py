@@ -292,8 +292,9 @@ class _Run:
 
     def result(self) -> Result:
         """Return what was reached."""
-        chunk = self.chunk
-        w = (self.last if chunk.state is None else self._answer()).copy()
+        w = (self.last if self.chunk.state is None else self._answer()).copy()
+        self.chunk = self.recorded = chunk = self.chunk._replace(state=None)  # lets go of vectors of length d
+        self.__dict__.pop("engine", None)
         status, outlook = self._judged(w)
         parts = [
             f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples.",

@@ -184,7 +184,7 @@ class Pooled(Sample):
 
     def value(self, w: Vector) -> Vector:
         """Return the mean of g(w; ξ)."""
-        mean: Vector = self._at(w, lambda: self._mean([part.value(w) for part in self.parts]))
+        mean: Vector = self._at(w, lambda: self._mean(lambda part: part.value(w)))
         return mean
 
     def values(self, w: Vector, blocks: int) -> Array:
@@ -195,16 +195,20 @@ class Pooled(Sample):
 
     def vjp(self, w: Vector, q: Vector) -> Vector:
         """Return zᵀq for the mean z of ∇g(w; ξ)."""
-        return self._mean([part.vjp(w, q) for part in self.parts])
+        return self._mean(lambda part: part.vjp(w, q))
 
     def forget(self) -> None:
         """Let go of what the parts keep."""
         for part in self.parts:
             part.forget()
 
-    def _mean(self, terms: list[Vector]) -> Vector:
-        mean: Vector = np.average(terms, axis=0, weights=[part.size for part in self.parts])
-        return mean
+    def _mean(self, of: Callable[[Sample], Vector]) -> Vector:
+        """Return the mean over the parts, which is summed up one by one: a term may be as long as w."""
+        first, *others = self.parts
+        total = of(first) * (first.size / self.size)
+        for part in others:
+            total += of(part) * (part.size / self.size)
+        return total
 
 
 def make_sample(problem: Problem, batch: Any, size: int) -> Sample:

@@ -194,6 +194,8 @@ def _solver(model: LinearModel, chosen: NDArray[np.intp], d: int, floor: float) 
         matrix = np.stack([times(one) for one in np.eye(size)])
     else:
         matrix = model.hessian(floor)[np.ix_(chosen, chosen)]
+    if not np.isfinite(matrix).all():  # which LAPACK would refuse
+        return np.zeros_like
     eigenvalues, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     kept = eigenvalues > _SINGULAR * size * eigenvalues[-1]
     inverse = np.where(kept, 1.0 / np.where(kept, eigenvalues, 1.0), 0.0)
