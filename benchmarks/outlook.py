@@ -1,8 +1,8 @@
 """How often messages say rightly that an answer is not there yet: solves with a known optimum, far and near.
 
 Run ``python benchmarks/outlook.py``. For each problem it prints how much of the way F(w₀) − F* is left, what the
-outlook says, and the status; then the table of right and wrong words. A fifth of the way is worth saying; what lies
-between a twentieth and two fifths may be said or not.
+outlook says, and the status; then the table of right and wrong words. A fifth of the way is worth saying; what
+lies between a twentieth and two fifths may be said or not.
 """
 
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def cases() -> Iterator[Case]:
 def optimum(problem: stoic.Problem) -> Any:
     """Return the minimizer by L-BFGS in units of the columns."""
     inner: Any = problem.inner
-    unit = 1.0 / np.append(np.abs(inner.X).mean(axis=0), np.ones(inner.intercept))
+    unit = 1.0 / np.append(np.abs(inner.X).mean(axis=0), np.ones(int(inner.intercept)))
     alpha = getattr(problem.regularizer, "alpha", 0.0)
 
     def both(v: Any) -> tuple[float, Any]:

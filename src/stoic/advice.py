@@ -18,7 +18,9 @@ _WORTH_SAYING = 0.2  # of the way down: what is left
 
 def cut_advice(needed: int | None) -> str:
     """Return what it would take to carry out a plan; `needed` is None where that is not known."""
-    return "" if needed is None else f"They need {needed} samples: use budget >= {needed}, or a shorter plan."
+    if needed is None:
+        return "Use a larger budget."
+    return f"The plan needs {needed} samples: use budget >= {needed}, or a shorter plan."
 
 
 def divergence_advice(outlook: Outlook) -> str:

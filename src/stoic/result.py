@@ -23,7 +23,7 @@ class Status(Enum):
 
     FINISHED = "Every step of the plan was taken."
     BUDGET_SPENT = "The sample budget does not allow another step."
-    PLAN_CUT = "The sample budget ended before the steps that were asked for."
+    PLAN_CUT = "The sample budget ended before the plan did."
     CONVERGED = "The answer moved less than tol at three evaluations in a row."
     TIME_LIMIT = "max_seconds have passed."
     STOPPED = "The callback asked to stop."

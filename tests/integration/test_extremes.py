@@ -30,16 +30,21 @@ def solve(method, problem, budget=1500):
     result = stoic.minimize(problem, method, budget=budget, seed=0)
     assert np.isfinite(result.w).all()
     assert all(math.isfinite(value) for record in result.history for value in record.values())
-    if not result.success:
+    if not result.success and not is_cut(method, result):
         assert result.status is stoic.Status.DIVERGED
         assert "smaller step size" in result.message
     return result
 
 
+def is_cut(method, result):
+    """Whether the budget ended Newton's method before it was done."""
+    return method == "newton" and result.status is stoic.Status.PLAN_CUT
+
+
 def check_progress(method, problem, budget=1500):
     """Solve, and check that the answer is no worse than the start."""
     result = solve(method, problem, budget)
-    assert result.success, result.message
+    assert result.success or is_cut(method, result), result.message
     start = problem.objective(problem.start(None))
     assert problem.objective(result.w) <= start + 1e-9 * abs(start)
     return result

@@ -115,8 +115,8 @@ def test_a_plan_of_theorem_3_that_the_budget_cuts_is_no_success(engine):
     result = stoic.minimize(problem, stoic.RROSC.from_plan(plan), budget=20_000, seed=0, engine=engine)
     assert result.status is Status.PLAN_CUT
     assert not result.success
-    assert f"need {plan.samples} samples" in result.message
-    with pytest.raises(stoic.SolveFailed, match="before the steps that were asked for"):
+    assert f"needs {plan.samples} samples" in result.message
+    with pytest.raises(stoic.SolveFailed, match="before the plan did"):
         result.raise_for_status()
 
 
@@ -157,7 +157,7 @@ def test_a_boosted_plan_knows_what_it_needs():
     stage = stoic.solvers.prox_boost.ProxStage(0.0, stoic.MSCG(step_size=0.01, batch_size=1, n_steps=1000), 3)
     result = stoic.minimize(PROBLEM, stoic.solvers.prox_boost.ProxBoosted((stage, stage)), budget=4000, seed=0)
     assert result.status is Status.PLAN_CUT
-    assert f"need {2 * 3 * 1000 * 2 * 4} samples" in result.message
+    assert f"needs {2 * 3 * 1000 * 2 * 4} samples" in result.message
 
 
 # --- what is left ---
