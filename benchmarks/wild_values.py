@@ -4,8 +4,8 @@ Usage: python benchmarks/wild_values.py [--exponents 6 20 … 300] [--rows 200 2
 
 Rows are y = 1 + x·(1, 2, 0, −1) + noise in three groups; one target, then one value of a column, is 10^k. Each
 figure is the largest distance over k of (coefficients, intercept) to those at k = 6, in proportion to their norm;
-"refused" is a `ValueError` that names the row. Fits are by Newton's method ("exact") and by draws ("drawn"), of arrays
-and CSR matrices.
+"refused" is a `ValueError` that names the row. Fits are by Newton's method ("exact") and by draws ("drawn"), of
+arrays and CSR matrices.
 """
 
 import argparse

@@ -46,6 +46,17 @@ def done(*arguments):
 FIT = ("fit", "flats.csv", "--target", "rent", "--group", "region", "--drop", "id")
 
 
+def test_a_fill_value_among_the_targets_moves_a_fit_no_more_than_an_ordinary_outlier(data, tmp_path):
+    lines, models = data.read_text(encoding="utf-8").splitlines(), []
+    for value in ("50", "1e20"):
+        lines[4] = ",".join([value, *lines[4].split(",")[1:]])
+        data.write_text("\n".join(lines), encoding="utf-8")
+        done(*FIT, "--out", "flats.stoic")
+        models.append(stoic.load_model(tmp_path / "flats.stoic"))
+    calm, wild = models
+    np.testing.assert_allclose(wild.coef_, calm.coef_, rtol=0.01, atol=0.01)
+
+
 @pytest.mark.usefixtures("data")
 def test_fit_predict_and_inspect_go_together(tmp_path):
     said = done(*FIT, "--out", "flats.stoic")

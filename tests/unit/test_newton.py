@@ -135,6 +135,50 @@ def test_an_exact_fit_and_labels_far_away_are_found():
     assert_optimal(far, stoic.minimize(far, "newton", budget=10**6), atol=1e-8)
 
 
+@pytest.mark.parametrize("target", [1e20, -1e50, 1e300])
+@pytest.mark.parametrize("loss", [stoic.Huber(1.0), stoic.Absolute(0.1), stoic.Quantile(0.7, 0.1)], ids=repr)
+def test_a_target_that_hides_every_decrease_in_rounding_does_not_stop_the_descent(loss, target):
+    X, y, groups = data()
+    y[5] = np.copysign(1e5, target)  # where slopes are those of the wild target
+    known = stoic.Problem(stoic.GroupLoss(X, y, groups, loss=loss, intercept=True), stoic.Linear(), stoic.L2(1e-3))
+    y[5] = target
+    problem = stoic.Problem(
+        stoic.GroupLoss(X, y, groups, loss=loss, intercept=True), stoic.Linear(), stoic.L2(1e-3)
+    )
+    result, expected = (stoic.minimize(one, "newton", budget=10**7) for one in (problem, known))
+    assert_optimal(problem, result, atol=1e-8)
+    np.testing.assert_allclose(result.w, expected.w, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_the_scales_of_columns_do_not_matter(kind):
+    X, y, groups = data()
+    units = np.logspace(-60, 60, D)
+    plain, scaled = (
+        stoic.minimize(
+            stoic.Problem(stoic.GroupLoss(kind(one), y, groups, loss="huber"), stoic.LogSumExp(1.0)),
+            "newton",
+            budget=10**6,
+        )
+        for one in (X, X * units)
+    )
+    np.testing.assert_allclose(scaled.w * units, plain.w, rtol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "quantile"])
+def test_steepness_is_the_part_of_the_loss_that_slopes_account_for(loss):
+    X, y, groups = data()
+    inner = stoic.GroupLoss(X, y, groups, loss=loss)
+    w, rows = np.ones(D), inner.everything()
+    steepness, losses = inner.steepness(w, rows), inner.value(w, rows)[0]
+    assert (steepness <= losses * (1.0 + 1e-12)).all()
+    if loss == "squared":
+        np.testing.assert_allclose(steepness, losses)
+    else:
+        y[0] = 1e300
+        np.testing.assert_allclose(inner.with_target(y).steepness(w, rows), steepness, atol=0.02)
+
+
 def test_warm_starts_and_records_are_those_of_every_method():
     problem = stoic.Problem(inner_of(loss="huber"), stoic.LogSumExp(1.0), stoic.L2(0.1))
     cold = stoic.minimize(problem, "newton", budget=10**6, evaluate_every=N, observers={"F": problem.objective})

@@ -89,17 +89,16 @@ def _is_sparse(X: Any) -> bool:
 
 def _wild_columns(X: Any) -> IntArray:
     """Return the columns of a CSR matrix with a value 10⁴ times as large as nearly all others of the column."""
-    places: Any = slice(None)
-    if X.nnz > _SAMPLE:
-        places = np.random.default_rng(0).integers(0, X.nnz, _SAMPLE)
-    ordinary = upper_quantile(np.abs(X.data[places]))
-    if max(X.data.max(initial=0.0), -X.data.min(initial=0.0)) <= _WILD * ordinary:
+    sample = X.data if X.nnz <= _SAMPLE else X.data[np.random.default_rng(0).integers(0, X.nnz, _SAMPLE)]
+    sizes = np.abs(sample[sample != 0.0])
+    least = _WILD * float(np.quantile(sizes, 0.1)) if sizes.size else np.inf
+    if max(X.data.max(initial=0.0), -X.data.min(initial=0.0)) <= least:
         return np.empty(0, dtype=np.intp)
-    columns = np.unique(X.indices[np.abs(X.data) > _WILD * ordinary])
-    by_column = X[:, columns].tocsc()
-    sizes = [np.abs(part) for part in np.split(by_column.data, by_column.indptr[1:-1])]
-    are_wild = [size.max() > _WILD * (upper_quantile(size) or ordinary) for size in sizes]
-    return columns[np.array(are_wild)].astype(np.intp)
+    columns = np.unique(X.indices[np.abs(X.data) > least])
+    by_column, ordinary = X[:, columns].tocsc(), upper_quantile(sizes)
+    parts = [np.abs(part) for part in np.split(by_column.data, by_column.indptr[1:-1])]
+    are_wild = [part.max() > _WILD * (upper_quantile(part) or ordinary) for part in parts]
+    return np.asarray(columns[np.array(are_wild)], dtype=np.intp)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -78,11 +78,11 @@ def check_weight(sample_weight: Any, codes: IntArray, labels: NDArray[Any]) -> V
 
 def check_sizes(name: str, X: Matrix, given: Matrix, largest: float) -> None:
     """Raise `InvalidProblem` if an entry of X is larger than `largest`; the message has it as it was given."""
-    values = X.data if sparse.issparse(X) else X
+    values: Any = X if isinstance(X, np.ndarray) else X.data
     if max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) <= largest:
         return
     place = int(np.argmax(np.abs(values)))
-    row, column = (_row_of(X, place), X.indices[place]) if sparse.issparse(X) else divmod(place, X.shape[1])
+    row, column = divmod(place, X.shape[1]) if values is X else (_row_of(X, place), int(X.indices[place]))
     raise InvalidProblem(
         f"{name} is {given[row, column]:g} in row {row}, column {column}, too large to compute with; correct or "
         f"remove the row, or let fit scale its column by standardize=True."

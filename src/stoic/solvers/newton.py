@@ -195,12 +195,12 @@ class Point:
             z, curved = self.z, inner.hessian_diagonal(self.w, self.data, self.q)
             return cast("Vector", curved + np.einsum("ik,ik->k", z, self.outer_hessian @ z) + self.l2)
         along = float(self.slope @ product(self.slope)) / max(float(self.slope @ self.slope), 1e-300)
-        return np.full_like(self.w, along)
+        return np.full(self.w.shape, along)
 
     @cached_property
     def z(self) -> Array:
         """The Jacobian of g."""
-        return self.problem.inner.jacobian(self.w, self.data)[0]
+        return np.asarray(self.problem.inner.jacobian(self.w, self.data)[0])
 
     def _product(self) -> Callable[[Vector], Vector]:
         """Return the function v ↦ ∇²F v."""
