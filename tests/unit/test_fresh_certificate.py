@@ -12,7 +12,7 @@ from spies import Spy
 from stoic.certificate.confidence import Measured, Rise, factor, n_blocks
 from stoic.certificate.fresh import fresh_certificate, samples_needed
 from stoic.certificate.gaps import least_gap
-from stoic.certificate.tangents import measured_tangent
+from stoic.certificate.tangents import Tangent, measured_tangent
 from stoic.experiments.tails.laws import MU, NOISES, GroupLaw
 
 VARIANCE = "the samples show at least half of the variance there is, and at most 49 times as much"
@@ -141,6 +141,15 @@ def test_without_noise_square_loss_has_its_gap_as_the_bound():
     assert certificate(problem, w).bound == pytest.approx(problem.objective(w), rel=1e-6)
 
 
+@pytest.mark.parametrize(("error", "bound"), [(0.0, 0.25), (1.0, 0.5), (2.0, math.inf)])
+def test_the_error_of_the_curvature_is_taken_off_it(error, bound):
+    """The slope 1 over the curvature 2 ± error: half of its square over 2 − error."""
+    problem = stoic.Problem(stoic.GroupLoss(np.ones((1, 1)), [0.0]), stoic.Linear())
+    slope = Measured(np.ones(1), np.zeros((2, 1)))
+    curvature = Measured(np.array([[2.0]]), error * np.array([[0.6], [-0.8]]))
+    assert least_gap(problem, np.ones(1), Tangent(2, slope, curvature), None) == (pytest.approx(bound), False)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 0.3, 0.1])
 def test_curvature_at_w_is_no_lower_model(temperature):
     """Two groups with y = 1 ± √3.25 and 2 ± 0.5: f∘g is more curved at w = 0 than on the way to the optimum."""
@@ -172,7 +181,10 @@ def test_an_outer_function_is_bent_no_more_than_the_tangent_says(outer):
     stream = Stream(NOISES["gaussian"], [[0.0], [0.0]], values=1.0)
     problem, w = stoic.Problem(stream, outer, stoic.L2(1.0)), np.zeros(1)
     seen = measured_tangent(problem, w, draws=832, blocks=64, delta=0.05, rng=np.random.default_rng(0))
-    y = stream.value(w, stream.draw(832 // 4, np.random.default_rng(0)))[0]
+    rng = np.random.default_rng(0)
+    y = stream.value(w, stream.draw(832 // 4, rng))[0]
+    shift = np.mean([stream.value(w, stream.draw(9, rng))[0] for _ in range(64)], axis=0) - y
+    np.testing.assert_allclose(seen.shift.mean, shift - outer.gradient(y) @ shift)
     corners = seen.shift.mean + seen.shift.widths * np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
     excess = np.array([outer.value(y + s) - outer.value(y) - outer.gradient(y) @ s for s in corners])
     for bend in seen.bends:
