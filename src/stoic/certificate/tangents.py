@@ -145,7 +145,7 @@ def _pseudo_values(problem: Problem, w: Vector, batches: list[Any]) -> Array:
     inner, gradient = problem.inner, problem.outer.gradient
 
     def sum_of_vjps(q: Vector) -> Vector:
-        return np.sum([inner.vjp(w, batch, q) for batch in batches], axis=0)
+        return np.asarray(np.sum([inner.vjp(w, batch, q) for batch in batches], axis=0))
 
     y = np.concatenate([inner.value(w, batch) for batch in batches])
     total = sum_of_vjps(gradient(y.mean(axis=0)))

@@ -1,4 +1,4 @@
-"""What *converged* means for a model: a small duality gap on the training rows; and the last steps that lead there."""
+"""What *converged* means for a model: a small duality gap on the training rows; and the steps that lead there."""
 
 from dataclasses import dataclass, replace
 
@@ -39,9 +39,10 @@ class Convergence:
         """By how much the gap is too large, and what to do."""
         part = self.gap / self.first if self.first > 0.0 else float("inf")
         return (
-            f"the fit did not converge: its duality gap, which bounds how far the objective is above its minimum, is "
-            f"{part:.2g} times the objective at the start, and tol={self.tol:g} allows {self.tol:g}. Set method="
-            f'"newton" for the exact optimum, allow more with a larger max_epochs or budget, or set a larger tol.'
+            f"the fit did not converge: its duality gap, a bound on how far the objective is above its minimum, is "
+            f"{part:.2g} times the objective at the start, and tol={self.tol:g} allows {self.tol:g}. Set "
+            f'method="newton" for the exact optimum, or a larger max_epochs, budget or tol; model.certificate_ has '
+            f"a tighter bound."
         )
 
 
