@@ -195,14 +195,12 @@ def report(name, rows):
     ends = [row[4] / row[6] for row in rows if row[2] == 1.0 and row[6] > 0.0]
     if ratios.size:
         print(
-            f"{name:<20} bound/gap median {np.median(ratios):7.4g}, 0.99-quantile {np.quantile(ratios, 0.99):7.3g}, "
+            f"{name:<20} bound/gap median {np.median(ratios):7.4g}, 0.99 {np.quantile(ratios, 0.99):7.3g}, "
             f"worst {ratios.max():8.3g}; without steps from w {np.median(bare):7.3g}",
             end="",
         )
     if ends:
-        print(
-            f"; at the optimum bound/F 0.99-quantile {np.quantile(ends, 0.99):.1g}, worst {max(ends):.1g}", end=""
-        )
+        print(f"; at the optimum bound/F 0.99 {np.quantile(ends, 0.99):.1g}, worst {max(ends):.1g}", end="")
     print(flush=True)
 
 

@@ -317,7 +317,7 @@ class Anchored:
         return self.regularizer.prox((v + pull * self.center) / (1.0 + pull), step / (1.0 + pull))
 
     def conjugate_gap(self, w: Vector, v: Vector) -> float:
-        """Return r(w) − r(u) − ⟨s, w − u⟩ + (weight/2)‖w − u‖², u the minimizer of value(u) + ⟨v, u⟩, s ∈ ∂r(u)."""
+        """Return r(w) − r(u) − ⟨s, w − u⟩ + (weight/2)‖w − u‖², u minimizing value(u) + ⟨v, u⟩; s ∈ ∂r(u)."""
         bare: Any = self.regularizer
         if self.weight == 0.0:
             return float(bare.conjugate_gap(w, v))

@@ -39,10 +39,10 @@ class Convergence:
         """By how much the gap is too large, and what to do."""
         part = self.gap / self.first if self.first > 0.0 else float("inf")
         return (
-            f"the fit did not converge: its duality gap, a bound on how far the objective is above its minimum, is "
-            f"{part:.2g} times the objective at the start, and tol={self.tol:g} allows {self.tol:g}. Set "
-            f'method="newton" for the exact optimum, or a larger max_epochs, budget or tol; model.certificate_ has '
-            f"a tighter bound."
+            f"the fit did not converge: its duality gap, a bound on how far the objective is above its minimum, "
+            f"is {part:.2g} times the objective at the start, and tol={self.tol:g} allows {self.tol:g}. Set "
+            f'method="newton" for the exact optimum, or a larger max_epochs, budget or tol; model.certificate_ '
+            f"has a tighter bound."
         )
 
 
