@@ -1,6 +1,5 @@
 """The driver: one loop that counts samples, observes, and stops."""
 
-import hashlib
 import logging
 import math
 import time
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.advice import cut_advice, divergence_advice, progress_advice, truncation_advice
-from stoic.certificate.certificate import Certificate
+from stoic.certificate.certifying import certify_answer
 from stoic.certificate.duality import duality_gap
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
@@ -315,7 +314,7 @@ class _Run:
             history=self.history,
             solver=self.method,
             outlook=outlook,
-            certifier=partial(_certificate, self.given, w.copy(), self.delta, self.meter.budget),
+            certifier=partial(certify_answer, self.given, w.copy(), self.delta, self.meter.budget),
         )
 
     def _judged(self, w: Vector) -> tuple[Status, Outlook]:
@@ -343,11 +342,3 @@ class _Run:
             return self.meter.kept[0::2], [], self.meter.kept[1::2]
         half = math.ceil(len(parts) / 2)
         return parts[:half], parts[half:], singles
-
-
-def _certificate(problem: Problem, w: Vector, delta: float, budget: int) -> Certificate:
-    """Make the certificate of w with random numbers of its own: w itself is their seed."""
-    from stoic.certificate.certifying import certify_within  # noqa: PLC0415 - loads what few results are asked for
-
-    seed = int.from_bytes(hashlib.sha256(w.tobytes()).digest()[:8], "big")
-    return certify_within(problem, w, delta=delta, samples=budget, seed=seed)

@@ -1,13 +1,12 @@
 r"""Losses :math:`\ell(t, y)` of a prediction t = xᵀw and a target y: vectorized, convex and smooth in t."""
 
-import difflib
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
 from scipy.special import expit, kl_div
 
-from stoic.errors import InvalidParameter, InvalidProblem, check_positive, check_probability
+from stoic.errors import InvalidProblem, check_positive, check_probability
 from stoic.protocols import Array, Vector
 
 
@@ -288,58 +287,6 @@ class Logistic:
                 f"y[{row}] = {y[row]:g}, but the logistic loss needs labels -1 and +1; "
                 f"convert labels 0 and 1 with 2 * y - 1."
             )
-
-
-_LOSSES: dict[str, type[Loss]] = {
-    "squared": Squared,
-    "huber": Huber,
-    "absolute": Absolute,
-    "quantile": Quantile,
-    "logistic": Logistic,
-}
-
-
-def resolve_loss(loss: str | Loss) -> Loss:
-    """Return the loss of that name with its default settings; a loss object comes back as it is.
-
-    Parameters
-    ----------
-    loss : {"squared", "huber", "absolute", "quantile", "logistic"} or Loss
-
-    Returns
-    -------
-    Loss
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no loss of that name, or the object is no loss.
-
-    Examples
-    --------
-    >>> from stoic.losses import resolve_loss
-    >>> resolve_loss("huber")
-    Huber(threshold=1.0)
-    """
-    if isinstance(loss, str):
-        if loss in _LOSSES:
-            return _LOSSES[loss]()
-        raise InvalidParameter(f"loss={loss!r} is not known; {_suggestion(loss)}.")
-    if isinstance(loss, type):
-        raise InvalidParameter(f"loss={loss.__name__} is a class, but an object is needed: {loss.__name__}(...).")
-    missing = [name for name in ("value", "derivative", "curvature") if not hasattr(loss, name)]
-    if missing:
-        raise InvalidParameter(
-            f"loss={loss!r} has no {' and no '.join(missing)}; give one of {', '.join(_LOSSES)}, "
-            f"or an object with value, derivative and curvature."
-        )
-    return loss
-
-
-def _suggestion(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), _LOSSES, n=1)
-    guess = f"did you mean {near[0]!r}? " if near else ""
-    return f"{guess}Known are {', '.join(_LOSSES)}" if near else f"known are {', '.join(_LOSSES)}"
 
 
 def _cut(x: Array, low: float, high: float) -> Array:

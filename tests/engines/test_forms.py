@@ -17,9 +17,9 @@ from engines.vectors import (
     regularizer_of,
     summed,
 )
+from stoic.balls import prox_in_ball
 from stoic.kernels import forms, scaled
 from stoic.kernels import thresholded as th
-from stoic.regularizers import prox_in_ball
 
 D, N = 7, 12
 Z = np.random.default_rng(8).standard_normal((D, 3))

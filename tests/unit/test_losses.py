@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from stoic.errors import InvalidParameter, InvalidProblem
-from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared, resolve_loss
+from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
+from stoic.named_losses import resolve_loss
 
 LOSSES = [
     Squared(),

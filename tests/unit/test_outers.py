@@ -13,7 +13,8 @@ from scipy.special import logsumexp
 
 from checks import check_gradient, generated, vectors
 from stoic.errors import InvalidParameter
-from stoic.outers import Linear, LogSumExp, MeanVariance, SmoothCVaR
+from stoic.mean_variance import MeanVariance
+from stoic.outers import Linear, LogSumExp, SmoothCVaR
 
 PRIOR = (0.1, 0.2, 0.3, 0.4)
 BASELINE = (0.5, -2.0, 0.0, 1.5)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks import generated, vectors
+from stoic.balls import prox_in_ball
 from stoic.errors import InvalidParameter
-from stoic.regularizers import L1, L2, Anchored, Box, ElasticNet, LeavingLast, Simplex, Zero, prox_in_ball
+from stoic.regularizers import L1, L2, Anchored, Box, ElasticNet, LeavingLast, Simplex, Zero
 
 D = 5
 CENTER = np.array([1.0, -0.5, 0.0, 2.0, 0.3])

@@ -1,5 +1,6 @@
 """`certify`: a certificate for any answer, by duality over all data or by fresh samples."""
 
+import hashlib
 import math
 
 import numpy as np
@@ -83,8 +84,9 @@ def certify(
     return fresh_certificate(problem, w, delta=delta, samples=samples, modulus=modulus, rng=rng)
 
 
-def certify_within(problem: Problem, w: Vector, *, delta: float, samples: int, seed: int) -> Certificate:
-    """Return the certificate of w from so many samples, or from as many as δ takes."""
+def certify_answer(problem: Problem, w: Vector, delta: float, samples: int) -> Certificate:
+    """Return the certificate of an answer from so many samples, or as many as δ takes; w itself is the seed."""
+    seed = int.from_bytes(hashlib.sha256(w.tobytes()).digest()[:8], "big")
     return certify(problem, w, delta=delta, samples=max(samples, samples_needed(problem, delta)), seed=seed)
 
 

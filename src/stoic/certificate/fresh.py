@@ -15,7 +15,7 @@ from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
 from stoic.inners.moments import Moments
 from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
-from stoic.outers import MeanVariance
+from stoic.mean_variance import MeanVariance
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.samples import draw_sample

@@ -22,7 +22,8 @@ from stoic.estimators.frames import Frame, Target
 from stoic.estimators.scaling import Scaling
 from stoic.estimators.stopping import EarlyStopping, split_by_group
 from stoic.estimators.streaming import Memory, group_sizes, learn, mean_curvature
-from stoic.estimators.training import Rows, Trained, Trainer, Watch
+from stoic.estimators.training import Rows, Trained, Trainer
+from stoic.estimators.watching import Watch
 from stoic.estimators.zeros import with_zeros
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups

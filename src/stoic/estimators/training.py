@@ -1,10 +1,10 @@
 """How a model is trained: first for the average of the groups, which tells the scales; then for those at risk."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from stoic.driver import minimize
 from stoic.estimators.locating import spread, tamed_mean, weighted_quantile
+from stoic.estimators.watching import Watch
 from stoic.estimators.wild import calmed, is_reached, width_of, within_reach
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.group_loss import GroupLoss
@@ -151,41 +152,6 @@ class Rows:
         return max(int(drawn), _LEAST_DRAWS * self.n_groups)
 
 
-class Stopping(Protocol):
-    """What looks at the weights at each record of the last solve, and may end it."""
-
-    def observe(self, w: Vector, loss: Loss) -> float:
-        """Return the loss that is watched, on other rows."""
-        ...
-
-    def look(self, record: Record) -> None:
-        """Raise StopIteration where it does not improve any more."""
-        ...
-
-
-@dataclass(frozen=True)
-class Watch:
-    """What looks on while a model is trained."""
-
-    tol: float | None = None
-    verbose: bool = False
-    callbacks: Sequence[Callable[[Record], None]] = ()
-    stopping: Stopping | None = None
-
-    def options(self, loss: Loss, *, is_last: bool) -> dict[str, Any]:
-        """Return what `minimize` has to know of it."""
-        looks, observers, stopping = list(self.callbacks), {}, self.stopping
-        if is_last and stopping is not None:
-            looks.append(stopping.look)
-            observers = {"validation_loss": lambda w: stopping.observe(w, loss)}
-
-        def call(record: Record) -> None:
-            for look in looks:
-                look(record)
-
-        return {"verbose": self.verbose, "callback": call if looks else None, "observers": observers}
-
-
 @dataclass(frozen=True)
 class Trained:
     """A model on scaled rows: its weights, the loss, the rows and the problem that they solve, and the solves."""
@@ -251,7 +217,7 @@ class Trainer:
     method: str | Method
     budget: int | None
     rng: Generator
-    watch: Watch = Watch()
+    watch: Watch = field(default_factory=Watch)
 
     def train(self, w: Vector) -> Trained:
         """Return the model, trained from w."""

@@ -12,7 +12,8 @@ from stoic.inners.designs import Matrix, RowBatch, make_design
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_matrix, check_vector, check_weight
-from stoic.losses import Loss, resolve_loss
+from stoic.losses import Loss
+from stoic.named_losses import resolve_loss
 from stoic.protocols import Array, Vector
 
 
