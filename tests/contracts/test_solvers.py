@@ -12,6 +12,7 @@ import pytest
 import stoic
 from catalog import CASES, DETERMINISTIC, METHODS, is_within_assumptions
 from spies import Spy
+from stoic.solvers.base import plan_cost
 
 BUDGET = 2000
 ODD_BUDGETS = (1, 2, 23, 31, 64, 97, 241, 499, 1013)
@@ -205,6 +206,19 @@ def test_samples_counted_are_samples_drawn(method):
     problem, spy = spied(method)
     result = stoic.minimize(problem, method, budget=BUDGET, seed=0)
     assert result.samples == spy.samples
+
+
+@every_method
+def test_a_plan_draws_what_it_is_said_to_need(method):
+    problem = problem_for(method)
+    needed = plan_cost(tuned(method), problem.inner)
+    assert (needed is None) == (method in DETERMINISTIC)
+    if needed is not None:
+        result = stoic.minimize(problem, tuned(method), budget=needed, seed=0)
+        assert (result.status, result.samples) == (stoic.Status.FINISHED, needed)
+        cut = stoic.minimize(problem, tuned(method), budget=needed - 1, seed=0)
+        assert cut.status is stoic.Status.PLAN_CUT
+        assert f"use budget >= {needed}" in cut.message
 
 
 @every_method
