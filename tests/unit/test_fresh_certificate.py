@@ -150,6 +150,24 @@ def test_the_error_of_the_curvature_is_taken_off_it(error, bound):
     assert least_gap(problem, np.ones(1), Tangent(2, slope, curvature), None) == (pytest.approx(bound), False)
 
 
+@pytest.mark.parametrize(
+    ("regularizer", "w", "slope", "bound"),
+    [
+        (stoic.Box(0.0, 1.0), [0.5, 0.5], [1.0, -2.0], 0.5 + 1.0 + 0.2 * math.sqrt(0.5)),
+        (stoic.Box(0.0, 1.0), [0.25, 0.5], [1.0, -2.0], 0.25 + 1.0 + 0.1 * 0.75 + 0.2 * 0.5),
+        (stoic.Simplex(2.0), [1.0, 1.0], [1.0, 0.0], 1.0 + math.hypot(0.1, 0.2)),
+    ],
+)
+def test_a_bounded_domain_has_the_largest_rise_over_it_as_a_bound(regularizer, w, slope, bound):
+    """Widths 0.1 and 0.2 along the coordinates; a shift (0.2, −0.2) that is bent by 1 adds 0.04."""
+    stream = Stream(NOISES["gaussian"], np.eye(2))
+    problem = stoic.Problem(stream, stoic.LogSumExp(1.0), regularizer)
+    shift = Measured(np.array([0.2, -0.2]), np.zeros((2, 2)))
+    measured = Measured(np.array(slope), np.diag([0.1, 0.2]))
+    seen = Tangent(2, measured, None, shift, (np.ones(2),), flat=9.0)
+    assert least_gap(problem, np.array(w), seen, None).bound == pytest.approx(bound + 0.04)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 0.3, 0.1])
 def test_curvature_at_w_is_no_lower_model(temperature):
     """Two groups with y = 1 ± √3.25 and 2 ± 0.5: f∘g is more curved at w = 0 than on the way to the optimum."""
