@@ -95,7 +95,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20_000, help="with means, in hundreds; 0 for none")
     parser.add_argument("--samples", type=int, default=1000, help="of ξ")
-    parser.add_argument("--group-runs", type=int, default=100)
+    parser.add_argument("--group-runs", type=int, default=300)
     parser.add_argument("--group-samples", type=int, default=10_000, help="of each group")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()

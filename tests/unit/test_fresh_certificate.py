@@ -150,6 +150,24 @@ def test_the_error_of_the_curvature_is_taken_off_it(error, bound):
     assert least_gap(problem, np.ones(1), Tangent(2, slope, curvature), None) == (pytest.approx(bound), False)
 
 
+@pytest.mark.parametrize(
+    ("regularizer", "w", "slope", "bound"),
+    [
+        (stoic.Box(0.0, 1.0), [0.5, 0.5], [1.0, -2.0], 0.5 + 1.0 + 0.2 * math.sqrt(0.5)),
+        (stoic.Box(0.0, 1.0), [0.25, 0.5], [1.0, -2.0], 0.25 + 1.0 + 0.1 * 0.75 + 0.2 * 0.5),
+        (stoic.Simplex(2.0), [1.0, 1.0], [1.0, 0.0], 1.0 + math.hypot(0.1, 0.2)),
+    ],
+)
+def test_a_bounded_domain_has_the_largest_rise_over_it_as_a_bound(regularizer, w, slope, bound):
+    """Widths 0.1 and 0.2 along the coordinates; a shift (0.2, −0.2) that is bent by 1 adds 0.04."""
+    stream = Stream(NOISES["gaussian"], np.eye(2))
+    problem = stoic.Problem(stream, stoic.LogSumExp(1.0), regularizer)
+    shift = Measured(np.array([0.2, -0.2]), np.zeros((2, 2)))
+    measured = Measured(np.array(slope), np.diag([0.1, 0.2]))
+    seen = Tangent(2, measured, None, shift, (np.ones(2),), flat=9.0)
+    assert least_gap(problem, np.array(w), seen, None).bound == pytest.approx(bound + 0.04)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 0.3, 0.1])
 def test_curvature_at_w_is_no_lower_model(temperature):
     """Two groups with y = 1 ± √3.25 and 2 ± 0.5: f∘g is more curved at w = 0 than on the way to the optimum."""
@@ -356,6 +374,23 @@ def test_convexity_that_is_not_known_is_named(outer, clause):
     assert certificate(stoic.Problem(stream, outer, stoic.L2(1.0)), np.ones(1)).assumptions[0] == clause
 
 
+def test_a_negative_weight_or_a_loss_of_ones_own_may_cost_convexity():
+    class Own:
+        curvature = 2.0
+
+        def value(self, prediction, target):
+            return np.square(prediction - target)
+
+        def derivative(self, prediction, target):
+            return 2.0 * (prediction - target)
+
+    X, y = np.ones((4, 1)), np.arange(4.0)
+    falling = stoic.Problem(stoic.GroupLoss(X, y, [0, 0, 1, 1]), stoic.Linear([1.0, -0.5]), stoic.L2(1.0))
+    own = stoic.Problem(stoic.GroupLoss(X, y, loss=Own()), stoic.Linear(), stoic.L2(1.0))
+    for problem in (falling, own):
+        assert certificate(problem, np.ones(1)).assumptions == ("f∘g is convex", VARIANCE)
+
+
 def test_a_jackknife_names_what_it_neglects():
     seen = certificate(CASES["mean-variance-l2"].problem, np.ones(6))
     assert seen.assumptions == (VARIANCE, "f is close to a quadratic over the noise of g")
@@ -368,6 +403,13 @@ def test_the_estimate_is_near_the_gap():
     seen = certificate(law.problem(50_000, np.random.default_rng(0)), w, samples=200_000)
     assert seen.estimate == pytest.approx(law.gap(w), rel=0.3)
     assert "A guess without a guarantee" in str(seen)
+
+
+def test_the_estimate_of_a_quadratic_without_noise_is_its_gap():
+    """(2w − 3)² + w²/2 has its minimum at 4/3."""
+    problem = stoic.Problem(stoic.GroupLoss(np.array([[2.0]]), [3.0]), stoic.Linear(), stoic.L2(1.0))
+    gap = problem.objective(np.ones(1)) - problem.objective(np.array([12.0 / 9.0]))
+    assert certificate(problem, np.ones(1)).estimate == pytest.approx(gap, rel=1e-6)
 
 
 def test_samples_counted_are_samples_drawn_and_the_point_is_left_alone():
