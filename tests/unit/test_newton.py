@@ -227,3 +227,4 @@ def test_where_no_step_lowers_the_objective_w_stays_and_the_method_ends():
     state, _ = solver.step(problem, solver.init(problem, w, None), None)
     np.testing.assert_array_equal(solver.output(state), w)
     assert solver.finished(state)
+    assert state.t == 1

@@ -112,3 +112,23 @@ def test_a_reference_too_small_for_its_mean_is_refused():
     solver = rosc(reference_size=3, reference_mean=stoic.SmallestBall(0.1))
     with pytest.raises(stoic.InvalidParameter, match="3 is below the 42 blocks"):
         stoic.minimize(PROBLEM, solver, budget=1000)
+
+
+def test_calibrated_levels_keep_their_growth_and_scale_what_was_measured():
+    solver = rosc(stoic.Calibrated(2.0, 5.0, factor=0.5, least=3.0), n_steps=100, reference_size=30, batch_size=4)
+    # 7 blocks of 30/7 samples: a batch of 4 deviates √(30/7/4) times as far as a block.
+    growth = 5.0 * math.sqrt(30 / 7 / 4)
+    assert tuple(solver.calibrated(1.5, 0.7)) == pytest.approx((2.0, 5.0, 1.5 * growth, 0.7 * growth))
+
+
+@pytest.mark.parametrize(
+    ("settings", "blocks"),
+    [
+        ({"reference_size": 30, "batch_size": 4}, 7),
+        ({"reference_size": 30, "batch_size": 20}, 3),
+        ({"reference_size": 2, "batch_size": 4}, 2),
+        ({"reference_size": 30, "batch_size": 4, "truncates": "samples"}, 30),
+    ],
+)
+def test_the_reference_is_cut_into_blocks_of_what_is_truncated_and_at_least_three(settings, blocks):
+    assert rosc(**settings).calibration_blocks == blocks

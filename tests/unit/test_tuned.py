@@ -323,11 +323,12 @@ def test_prox_boost_doubles_its_weights_up_to_the_smoothness_and_repeats_the_las
     assert {stage.n_trials for stage in stages} == {5}
 
 
-def test_prox_boost_shares_its_budget_by_the_condition_of_its_stages():
-    stages = stoic.ProxBoost(n_trials=3).tuned(PILOT).stages
+@pytest.mark.parametrize("total", [240_000, 60_000, 12_000])
+def test_prox_boost_shares_its_budget_by_the_condition_of_its_stages(total):
+    stages = stoic.ProxBoost(n_trials=3).tuned(PILOT.within(total)).stages
     needs = [(4.0 + stage.weight) / (0.5 + stage.weight) + 2.0 for stage in stages]
     for stage, need in zip(stages, needs, strict=True):
-        budget = math.floor(240_000 * need / sum(needs) / 3)
+        budget = math.floor(total * need / sum(needs) / 3)
         constants = dataclasses.replace(CONSTANTS, mu=0.5 + stage.weight)
         pilot = dataclasses.replace(PILOT, budget=budget, fewest_steps=100, constants=constants)
         assert stage.solver == stoic.MSCG().tuned(pilot)
