@@ -1,10 +1,10 @@
 r"""What fresh samples say about F below w: a tangent, measured, with what a curved f adds to it.
 
-Let w° be the optimum and x = w − w°; neither depends on the samples. With probability 1 − δ, for one Δ in
-:math:`\mathbb R^p` that does not depend on them either,
+Let w° be the optimum and x = w − w°; neither depends on the samples. With probability 1 − δ, f(g(w)) − f(g(w°)) is
+at most the largest value over Δ in :math:`\mathbb R^p` of
 
-.. math:: f(g(w)) - f(g(w°)) \le \langle \mathrm{shift}, \Delta \rangle - \tfrac12 \sum_i \Delta_i^2 / m_i
-    + \langle \mathrm{slope}, x \rangle + \mathrm{width}(\Delta, x) - \tfrac12 x^\top H x .
+.. math:: \langle \mathrm{shift}, \Delta \rangle - \tfrac12 \textstyle\sum_i \Delta_i^2 / m_i
+    + \langle \mathrm{slope}, x \rangle - \tfrac12 x^\top H x + \mathrm{width}(\Delta, x) .
 
 - **f linear**, q = ∇f: a block has the mean zᵀq of its samples, without bias, and there is no Δ.
 - **f entropic** (`LogSumExp`, `SmoothCVaR`), each :math:`g_i` convex. ∇f at an estimate of g(w) is biased, so it
@@ -15,7 +15,8 @@ Let w° be the optimum and x = w − w°; neither depends on the samples. With p
 
   and y is the mean of samples apart, the *reference*. The last product is linear in g, as above. The bracket is at
   most ⟨Δ, g(w) − y⟩ − τ KL(q + Δ‖q) for one Δ, which is ∇f(g(w)) − q: so shifts g(w) − y and slopes are one sum
-  along one direction, and one δ pays for both. `_bends` has the m with which KL is replaced by a square.
+  along one direction, and one δ pays for both. The largest value over all Δ is no less, and does not fall if KL is
+  replaced by a sum of squares: `_bends` has the m.
 - **f of another kind**: a jackknife over the blocks (k times the gradient from all of them less k − 1 times that
   without one) takes the bias of first order away, all of it for a quadratic f such as `MeanVariance`; no Δ.
 
