@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-generated = settings(max_examples=50, derandomize=True, deadline=None, database=None)
+generated = settings(max_examples=50)  # the rest is in conftest.py
 
 
 def vectors(size: int | st.SearchStrategy[int], bound: float = 10.0) -> st.SearchStrategy[NDArray[np.float64]]:

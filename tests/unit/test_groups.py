@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from checks import generated
 from stoic.inners import GroupLoss
 from stoic.inners.groups import GroupedRows
 
@@ -94,8 +95,8 @@ def test_rows_are_drawn_in_proportion_to_their_weights(weighted):
     assert np.sum((counts - expected)[inside] ** 2 / expected[inside]) < 60
 
 
+@generated
 @given(st.lists(st.integers(1, 2**52), min_size=1, max_size=5))
-@settings(max_examples=50, deadline=None)
 def test_the_largest_uniform_number_never_leaves_its_group(sizes):
     largest = 1.0 - 2.0**-53
     assert all(int(largest * float(n)) < n for n in sizes)

@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
@@ -295,7 +295,6 @@ def test_the_plain_mean_of_one_block_is_that_block():
     np.testing.assert_array_equal(Mean().combine(np.array([[0.1, 0.2]])), [0.1, 0.2])
 
 
-@settings(deadline=None)
 @given(points_in_space)
 def test_geometric_median_has_a_subgradient_of_zero(points):
     center = GeometricMedianOfMeans(0.1).combine(points)
