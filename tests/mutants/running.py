@@ -24,7 +24,7 @@ from mutants.mutations import Mutant
 PATIENCE = 4.0  # a mutant may take so many times as long as the sources,
 GRACE = 60.0  # and so many seconds more
 IN_COMMON = ("pytest", "hypothesis.extra.numpy", "numba", "cvxpy", "pandas", "scipy.optimize", "sklearn.base")
-OPTIONS = ("-xq", "--tb=no", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin", "--hypothesis-seed=0")
+OPTIONS = ("-xq", "--tb=no", "-p", "no:cacheprovider", "-p", "_hypothesis_pytestplugin")
 
 _forks = multiprocessing.get_context("forkserver")
 
@@ -94,7 +94,8 @@ def _tested(folder: Path, tests: tuple[str, ...], output: Path) -> None:
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(folder / "src"))
     os.environ["PYTHONPATH"] = str(folder / "src")
-    settings.register_profile("mutants", database=None, phases=(Phase.explicit, Phase.generate))  # no shrinking
+    phases = (Phase.explicit, Phase.generate)  # to fail is enough: no shrinking
+    settings.register_profile("mutants", database=None, derandomize=True, deadline=None, phases=phases)
     settings.load_profile("mutants")
     found = find_spec("stoic").origin
     if not Path(found).is_relative_to(folder):

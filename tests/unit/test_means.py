@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 from scipy.stats import trim_mean
 
+from checks import generated
 from stoic.errors import InvalidParameter
 from stoic.means import (
     GeometricMedianOfMeans,
@@ -46,6 +47,7 @@ def brute_force_smallest_ball(points):
 # Blocks
 
 
+@generated
 @given(samples_and_blocks)
 def test_block_means_are_those_of_array_split(samples_and_k):
     x, k = samples_and_k
@@ -105,6 +107,7 @@ def test_the_smallest_positive_delta_has_a_block_count():
 # Algorithm 1
 
 
+@generated
 @given(points_in_space)
 def test_smallest_ball_agrees_with_brute_force(points):
     np.testing.assert_array_equal(
@@ -112,6 +115,7 @@ def test_smallest_ball_agrees_with_brute_force(points):
     )
 
 
+@generated
 @given(points_in_space)
 def test_median_of_means_of_single_samples_is_the_median(points):
     np.testing.assert_array_equal(median_of_means(points, n_blocks=len(points)), np.median(points, axis=0))
@@ -142,6 +146,7 @@ def test_smallest_ball_agrees_with_brute_force_on_long_vectors():
     np.testing.assert_array_equal(smallest_ball_mean(points, n_blocks=9), brute_force_smallest_ball(points))
 
 
+@generated
 @given(samples_and_blocks, st.randoms(use_true_random=False))
 def test_order_within_a_block_does_not_matter(samples_and_k, random):
     x, k = samples_and_k
@@ -151,6 +156,7 @@ def test_order_within_a_block_does_not_matter(samples_and_k, random):
 
 
 @pytest.mark.parametrize("estimator", [Mean(), *ESTIMATORS], ids=str)
+@generated
 @given(
     points=points_in_space.filter(lambda points: len(points) >= 3),
     shift=small,
@@ -295,6 +301,7 @@ def test_the_plain_mean_of_one_block_is_that_block():
     np.testing.assert_array_equal(Mean().combine(np.array([[0.1, 0.2]])), [0.1, 0.2])
 
 
+@generated
 @given(points_in_space)
 def test_geometric_median_has_a_subgradient_of_zero(points):
     center = GeometricMedianOfMeans(0.1).combine(points)
@@ -356,3 +363,18 @@ def test_trimmed_mean_needs_three_samples():
 def test_a_share_outside_its_range_is_refused(share):
     with pytest.raises(InvalidParameter, match="share"):
         TrimmedMean(share)
+
+
+def test_a_trimmed_mean_leaves_out_a_tenth_on_each_side_and_takes_three_samples():
+    assert TrimmedMean() == TrimmedMean(0.1)
+    assert TrimmedMean().smallest_batch == TrimmedMean().n_blocks(3) == 3
+    with pytest.raises(InvalidParameter, match="batch_size=2 is below the 3"):
+        TrimmedMean().n_blocks(2)
+
+
+@pytest.mark.parametrize(("estimator", "rate"), zip(DELTA_ESTIMATORS, (8.0, 18.0, 3.5), strict=True))
+def test_a_delta_a_little_below_what_some_blocks_buy_takes_one_more(estimator, rate):
+    for k in (1, 7, 40):
+        bought = math.exp(-k / rate)
+        assert estimator(bought).blocks == k
+        assert estimator(bought * (1.0 - 1e-7)).blocks == k + 1
