@@ -372,7 +372,7 @@ def test_a_trimmed_mean_leaves_out_a_tenth_on_each_side_and_takes_three_samples(
         TrimmedMean().n_blocks(2)
 
 
-@pytest.mark.parametrize(("estimator", "rate"), zip(DELTA_ESTIMATORS, (8.0, 18.0, 3.5), strict=True))
+@pytest.mark.parametrize(("estimator", "rate"), list(zip(DELTA_ESTIMATORS, (8.0, 18.0, 3.5), strict=True)))
 def test_a_delta_a_little_below_what_some_blocks_buy_takes_one_more(estimator, rate):
     for k in (1, 7, 40):
         bought = math.exp(-k / rate)
