@@ -13,6 +13,7 @@ from numpy.random import Generator
 from stoic.advice import cut_advice, divergence_advice, progress_advice, truncation_advice
 from stoic.certificate.certifying import certify_answer
 from stoic.certificate.duality import duality_gap
+from stoic.certificate.linear_models import unknown_convexity
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.plain import Chunk, Limits
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
@@ -163,7 +164,7 @@ class _Run:
         self.meter = Metered(problem.inner, budget, w0)
         self.problem = problem.watched().with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
-        self.seconds, self.quiet, self.recorded_samples, self.looked_at = 0.0, 0, -1, 0
+        self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
         self.history: list[Record] = []
         self.pilot_rows = PilotRows([], [])
         self.hindsight = Hindsight(problem, w0)
@@ -268,11 +269,12 @@ class _Run:
         return {name: float(observe(w)) for name, observe in self.observers.items()}
 
     def _gap(self) -> Record:
-        """Return the duality gap where the method goes through all data, once for as many samples as there are."""
-        n, samples = self.meter.n_samples, self.meter.samples
-        if n is None or samples < self.looked_at + n or not getattr(self.solver, "uses_all_data", False):
+        """Return the duality gap where each step goes through all data.
+
+        It is a bound for certain only where f∘g is known to be convex; elsewhere it is left to certificates.
+        """
+        if not getattr(self.solver, "uses_all_data", False) or unknown_convexity(self.given):
             return {}
-        self.looked_at = samples
         return {"duality_gap": duality_gap(self.given, self._answer())}
 
     def _answer(self) -> Vector:

@@ -201,7 +201,7 @@ class Settings:
 
     @property
     def uses_all_data(self) -> bool:
-        """Whether it goes through all data again and again, so that a duality gap costs little beside it."""
+        """Whether each step goes through all data, so that a duality gap costs little beside it."""
         return False
 
     def check(self, problem: Problem) -> None:

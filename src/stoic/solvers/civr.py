@@ -71,11 +71,6 @@ class CIVR(Stepwise):
     n_steps: int = UNBOUNDED
     anchor_size: int = AUTO
 
-    @property
-    def uses_all_data(self) -> bool:
-        """Whether the anchor does."""
-        return self.anchor_size == EVERYTHING
-
     def tuned(self, pilot: Pilot) -> "CIVR":
         """Spend half of the budget (or the whole data, if less) on the anchor, the rest on 5/(μη) steps."""
         fits = pilot.n_samples is not None and 2 * pilot.n_samples <= pilot.budget

@@ -56,11 +56,6 @@ class Restarted(Settings):
         """Whether a stage has a setting that is still to be chosen."""
         return any(stage.needs_pilot for stage in self.stages)
 
-    @property
-    def uses_all_data(self) -> bool:
-        """Whether every stage does."""
-        return all(getattr(stage, "uses_all_data", False) for stage in self.stages)
-
     def tuned(self, pilot: Pilot) -> "Restarted":
         """Let each stage choose its settings from an equal share of the budget."""
         share = pilot.within(pilot.budget // len(self.stages))
