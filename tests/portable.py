@@ -1,6 +1,7 @@
 """`make portable`: the tests that could depend on the processor, in environments that stand for other machines."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,10 +43,11 @@ def run(name: str, variables: dict[str, str], options: list[str]) -> Outcome:
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", *options, *SUITE]
     environment, start = os.environ | variables, time.monotonic()
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    said = ended.stdout.strip().splitlines() or [f"pytest ended with code {ended.returncode}"]
+    counted = re.findall(r"^=*\s*(\d+ \w+.*) in [\d.]+s", ended.stdout, re.MULTILINE)
     if ended.returncode != 0:
         print(name, ended.stdout, ended.stderr, sep="\n")
-    return Outcome(name, ended.returncode == 0, said[-1].split(" in ")[0].strip("= "), time.monotonic() - start)
+    summary = counted[-1] if counted else f"pytest ended with code {ended.returncode}"
+    return Outcome(name, ended.returncode == 0, summary, time.monotonic() - start)
 
 
 def main(options: list[str]) -> int:
