@@ -184,7 +184,8 @@ class Pooled(Sample):
 
     def value(self, w: Vector) -> Vector:
         """Return the mean of g(w; ξ)."""
-        mean: Vector = self._at(w, lambda: self._mean([part.value(w) for part in self.parts]))
+        sizes = [part.size for part in self.parts]
+        mean: Vector = self._at(w, lambda: np.average([part.value(w) for part in self.parts], 0, sizes))
         return mean
 
     def values(self, w: Vector, blocks: int) -> Array:
@@ -195,16 +196,17 @@ class Pooled(Sample):
 
     def vjp(self, w: Vector, q: Vector) -> Vector:
         """Return zᵀq for the mean z of ∇g(w; ξ)."""
-        return self._mean([part.vjp(w, q) for part in self.parts])
+        product = np.zeros_like(w)
+        for part in self.parts:  # one vector of length d at a time
+            term = part.vjp(w, q)
+            term *= part.size / self.size
+            product += term
+        return product
 
     def forget(self) -> None:
         """Let go of what the parts keep."""
         for part in self.parts:
             part.forget()
-
-    def _mean(self, terms: list[Vector]) -> Vector:
-        mean: Vector = np.average(terms, axis=0, weights=[part.size for part in self.parts])
-        return mean
 
 
 def make_sample(problem: Problem, batch: Any, size: int) -> Sample:
