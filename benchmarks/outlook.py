@@ -1,10 +1,11 @@
 """How often messages say rightly that an answer is not there yet: solves with a known optimum, far and near.
 
-Run ``python benchmarks/outlook.py``. For each problem it prints how much of the way F(w₀) − F* is left, what the
-outlook says, and the status; then the table of right and wrong words. A fifth of the way is worth saying; what
-lies between a twentieth and two fifths may be said or not.
+Run ``python benchmarks/outlook.py [WORD …]``, with words to choose cases by their names. For each problem it
+prints how much of the way F(w₀) − F* is left, what the outlook says, and the status; then the table of right and
+wrong words. A fifth of the way is worth saying; what lies between a twentieth and two fifths may be said or not.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -105,6 +106,8 @@ def main() -> None:
     said: dict[tuple[str, bool], int] = {}
     n_worse = 0
     for case in cases():
+        if any(word not in case.name for word in sys.argv[1:]):
+            continue
         best = optimum(case.problem)
         w0 = np.zeros(best.size)
         if case.distance is not None:

@@ -15,11 +15,11 @@ from stoic.certificate.certifying import certify_answer
 from stoic.certificate.duality import duality_gap
 from stoic.certificate.linear_models import unknown_convexity
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
-from stoic.engines.plain import Chunk, Limits
+from stoic.engines.plain import Chunk, Limits, PlainEngine
 from stoic.errors import InvalidParameter, InvalidProblem, check_count, check_positive, check_probability
 from stoic.guards import is_foreign
-from stoic.hindsight import Hindsight, Outlook
-from stoic.inners.metered import BudgetSpent, Drawn, Metered
+from stoic.hindsight import Hindsight, Outlook, divided
+from stoic.inners.metered import BudgetSpent, Metered
 from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
 from stoic.problem import Problem
 from stoic.progress import progress_bar
@@ -167,7 +167,7 @@ class _Run:
         self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
         self.history: list[Record] = []
         self.pilot_rows = PilotRows([], [])
-        self.hindsight = Hindsight(problem, w0)
+        self.hindsight, self.shares_to_keep = Hindsight(problem, w0), [0.25, 0.5]
 
     def start(self, method: Method, delta: float, engine: str) -> None:
         """Choose open settings from a pilot, and start the solver."""
@@ -227,13 +227,10 @@ class _Run:
     def _next_look(self) -> int:
         """Keep the answers after a quarter and half of the run, and return when there is one to be kept next."""
         whole = min(self.meter.budget, self.needed or self.meter.budget)
-        for share in (0.25, 0.5):
-            at = math.ceil(share * whole)
-            if self.meter.samples < at:
-                return at
-            if share not in self.hindsight.answers:
-                self.hindsight.answers[share] = self._answer()
-        return self.meter.budget + 1
+        while self.shares_to_keep and self.meter.samples >= math.ceil(self.shares_to_keep[0] * whole):
+            self.shares_to_keep.pop(0)
+            self.hindsight.keep(self._answer())
+        return math.ceil(self.shares_to_keep[0] * whole) if self.shares_to_keep else self.meter.budget + 1
 
     def _advance(self, limits: Limits) -> None:
         began = time.perf_counter()
@@ -293,9 +290,10 @@ class _Run:
 
     def result(self) -> Result:
         """Return what was reached."""
-        w = (self.last if self.chunk.state is None else self._answer()).copy()
-        self.chunk = self.recorded = chunk = self.chunk._replace(state=None)  # lets go of vectors of length d
-        self.__dict__.pop("engine", None)
+        chunk = self.chunk
+        w = (self.last if chunk.state is None else self._answer()).copy()
+        self.chunk = self.recorded = chunk._replace(state=None)  # a look back needs room for vectors of length d
+        self.engine = PlainEngine()
         status, outlook = self._judged(w)
         parts = [
             f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples.",
@@ -327,7 +325,7 @@ class _Run:
         if not (status.is_success or status is Status.PLAN_CUT):
             return status, Outlook()
         try:
-            outlook = self.hindsight.outlook(w, *self._kept())
+            outlook = self.hindsight.outlook(w, *divided(self.pilot_rows, self.meter.kept))
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Outlook()
         except Exception as error:  # a part of the user's own need not take a batch twice, or points like these
@@ -336,11 +334,3 @@ class _Run:
             _log.info("no look back from the answer: %s", error)
             return status, Outlook()
         return (Status.DIVERGED if outlook.risen > 0.0 else status), outlook
-
-    def _kept(self) -> tuple[list[Drawn], list[Drawn], list[Drawn]]:
-        """Return draws to try a descent on, others, and some that none was fitted to."""
-        parts, singles = ([cast("Drawn", one.batch) for one in rows] for rows in self.pilot_rows)
-        if not singles:
-            return self.meter.kept[0::2], [], self.meter.kept[1::2]
-        half = math.ceil(len(parts) / 2)
-        return parts[:half], parts[half:], singles

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.special import stdtrit
 
 from stoic.inners.metered import Drawn
+from stoic.pilot import PilotRows
 from stoic.probes import descend, first_smoothness
 from stoic.problem import Problem
 from stoic.protocols import Vector
@@ -17,8 +18,9 @@ _FEWEST = 3  # draws
 _ROUNDING = 1e-9  # of F: differences that mean nothing
 _HUGE = 1e300
 _TRIAL_STEPS = 20
+_LONGEST_KEPT = 100_000  # coordinates of answers on the way; those of more are large beside the rows of a pilot
 _STEADY = 0.9  # cosine of the ways in two parts of a run that has kept its direction
-_SLOWEST = 0.9  # of what a doubling of the samples has gained, what the next is taken to gain at most
+_SLOWEST = 0.8  # of what a doubling of the samples has gained, what the next is taken to gain at most
 
 # Probabilities of a false alarm, where the truth is on the border.
 _RISEN, _MOVED, _MOVED_STEADILY = 1e-4, 1e-3, 0.05
@@ -64,7 +66,7 @@ class Hindsight:
 
     def __init__(self, problem: Problem, w0: Vector) -> None:
         self.problem, self.w0 = problem, w0
-        self.answers: dict[float, Vector] = {}
+        self.answers: list[Vector] = []
 
     def outlook(
         self, w: Vector, tried: Sequence[Drawn], others: Sequence[Drawn], judges: Sequence[Drawn]
@@ -75,7 +77,7 @@ class Hindsight:
         descent from the answer on `tried` shows it on `others` and `judges`, if it is much. If it is not, the last
         two doublings of the samples may have gained a₁ and a₂ on all draws: at this pace the rest is
 
-        .. math:: a_2 (\rho + \rho^2 + \dots) = a_2 \rho / (1 - \rho), \qquad \rho = \min(a_2 / a_1, 0.9) .
+        .. math:: a_2 (\rho + \rho^2 + \dots) = a_2 \rho / (1 - \rho), \qquad \rho = \min(a_2 / a_1, 0.8) .
         """
         if not (tried and judges):
             return Outlook()
@@ -84,38 +86,48 @@ class Hindsight:
             return Outlook(risen, -risen)
         fit, rest = self._pooled(tried), self._pooled([*others, *judges])
         everything = Pooled([*fit.parts, *rest.parts])
-        moved = rise(everything, w, self.half, _MOVED_STEADILY if self._is_steady(w) else _MOVED)
+        moved = self._moved(everything, w)
         with np.errstate(all="ignore"):
             fallen = rest.objective(self.w0) - rest.objective(w)
             lower = descend(fit, w, first_smoothness(fit, w), _TRIAL_STEPS)
-        left = rise(rest, lower, w, _MOVED)
-        return Outlook(0.0, fallen, moved, left or self._extrapolated(everything, moved))
+        left = rise(rest, lower, w, _MOVED) or self._extrapolated(everything, moved)
+        everything.forget()
+        return Outlook(0.0, fallen, moved, left)
 
-    @property
-    def quarter(self) -> Vector:
-        """The answer after a quarter of the run."""
-        return self.answers.get(0.25, self.w0)
+    def keep(self, w: Vector) -> None:
+        """Keep an answer on the way, a quarter and then half of it; no more than vectors of a certain length."""
+        if w.size <= _LONGEST_KEPT:
+            self.answers.append(w)
 
-    @property
-    def half(self) -> Vector:
-        """The answer after half of the run."""
-        return self.answers.get(0.5, self.w0)
-
-    def _is_steady(self, w: Vector) -> bool:
-        """Whether the last half of the run went on in the direction of the quarter before."""
-        last, before = w - self.half, self.half - self.quarter
-        return float(last @ before) > _STEADY * float(np.linalg.norm(last) * np.linalg.norm(before))
+    def _moved(self, sample: Sample, w: Vector) -> float:
+        """Return how far F fell over the last half of the run, where that is beyond doubt, else 0."""
+        if len(self.answers) < 2:
+            return 0.0
+        quarter, half = self.answers
+        last, before = w - half, half - quarter
+        is_steady = float(last @ before) > _STEADY * float(np.linalg.norm(last) * np.linalg.norm(before))
+        return rise(sample, w, half, _MOVED_STEADILY if is_steady else _MOVED)
 
     def _extrapolated(self, sample: Sample, moved: float) -> float:
         if moved == 0.0:
             return 0.0
+        quarter, half = self.answers
         with np.errstate(all="ignore"):
-            before = sample.objective(self.quarter) - sample.objective(self.half)
+            before = sample.objective(quarter) - sample.objective(half)
         rate = min(moved / before, _SLOWEST) if before > 0.0 else _SLOWEST
         return moved * rate / (1.0 - rate)
 
     def _pooled(self, drawn: Sequence[Drawn]) -> Pooled:
         return Pooled([make_sample(self.problem, one.batch, one.drawn or 1) for one in drawn])
+
+
+def divided(rows: PilotRows, kept: Sequence[Drawn]) -> tuple[list[Drawn], list[Drawn], list[Drawn]]:
+    """Return draws to try a descent on, others, and judges: the pilot's, or without one the first of the run."""
+    if not rows.singles:
+        return list(kept[0::2]), [], list(kept[1::2])
+    parts, singles = ([cast("Drawn", one.batch) for one in some] for some in rows)
+    half = math.ceil(len(parts) / 2)
+    return parts[:half], parts[half:], singles
 
 
 def rise(sample: Sample, w: Vector, v: Vector, false_alarm: float) -> float:
@@ -155,4 +167,5 @@ def _differences(sample: Sample, w: Vector, v: Vector) -> tuple[Vector, float, f
         terms = (before - u) @ outer.gradient(u)
         found = there - here + (after - u_after) @ outer.gradient(u_after) - terms
         found = np.where(is_lost | np.isnan(found), _HUGE, np.clip(found, -_HUGE, _HUGE))
-    return found, float(np.ptp(terms)), _ROUNDING * max(abs(here), abs(there))
+        spread = float(np.nan_to_num(np.ptp(terms), nan=_HUGE, posinf=_HUGE))
+    return found, spread, _ROUNDING * max(abs(here), abs(there))

@@ -125,7 +125,8 @@ def test_false_alarms_at_the_optimum_are_as_rare_as_asked_for():
 def outlook(problem, w0, w, half=None, quarter=None, n=64):
     rng = np.random.default_rng(1)
     hindsight = Hindsight(problem, w0)
-    hindsight.answers.update({0.5: w if half is None else half, 0.25: w0 if quarter is None else quarter})
+    for answer in (w0 if quarter is None else quarter, w if half is None else half):
+        hindsight.keep(answer)
     return hindsight.outlook(w, *(draws(problem, n, rng) for _ in range(3)))
 
 
@@ -158,6 +159,12 @@ def test_where_a_descent_finds_nothing_the_pace_tells_what_is_left():
     rate = gains[1] / gains[0]
     assert seen.moved == pytest.approx(gains[1], rel=0.3)
     assert seen.left == pytest.approx(gains[1] * rate / (1.0 - rate), rel=0.6)
+
+
+def test_answers_of_very_many_coordinates_are_not_kept():
+    hindsight = Hindsight(PROBLEM, np.zeros(D))
+    hindsight.keep(np.zeros(10**5 + 1))
+    assert hindsight.answers == []
 
 
 def test_without_draws_nothing_is_said():
