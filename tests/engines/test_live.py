@@ -275,13 +275,14 @@ def reads(monkeypatch):
 
 @every_solver
 @both_forms
-def test_without_observers_the_average_is_read_once_a_stage(reads, solver, regularizer):
+def test_without_observers_the_average_is_read_once_a_stage_and_twice_on_the_way(reads, solver, regularizer):
+    """On the way, after a quarter and half of it, for a look back from the end."""
     problem = make_problem("csr-int32", "huber", regularizer=regularizer, intercept=True)
     settings = make_solver(solver, problem, 3, 200)
     options = {"budget": 10**6, "seed": 4, "engine": "compiled", "evaluate_every": 100, "chunk_size": 10}
     alone = stoic.minimize(problem, settings, **options)
     n_stages = len(getattr(settings, "stages", [None]))
-    assert len(reads) == (0 if "civr" in solver else n_stages)
+    assert len(reads) == (0 if "civr" in solver else n_stages + 2)
     assert len(alone.history) >= 15
     reads.clear()
     for watched in ({"observers": {"first": lambda w: w[0]}}, {"tol": 1e-300}):
