@@ -405,7 +405,7 @@ CASES = {
 def is_within_assumptions(method: str, case: Case) -> bool:
     """Whether a method's assumptions hold: said here anew, not asked of the code under test."""
     if method in NEEDS_SECOND_DERIVATIVES:
-        outers = stoic.Linear | stoic.LogSumExp | stoic.SmoothCVaR
+        outers = stoic.Linear | stoic.LogSumExp | stoic.SmoothCVaR | stoic.MeanVariance
         has_them = isinstance(case.problem.outer, outers) and "own" not in case.name
         return has_them and not case.name.endswith(("box", "simplex"))
     if method in NEEDS_LINEAR_OUTER:
