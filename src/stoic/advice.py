@@ -13,6 +13,9 @@ _FEWEST_RECORDS = 8
 _NAMES = {"truncated_y": "values y", "truncated_z": "Jacobians z"}
 
 
+STEPS_ADVICE = (
+    "Give more steps, n_steps=…, or a smoother problem: a higher temperature, a wider loss, columns of like scale."
+)
 _WORTH_SAYING = 0.2  # of the way down: what is left
 
 

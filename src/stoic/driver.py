@@ -5,12 +5,12 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.random import Generator
 
-from stoic.advice import cut_advice, divergence_advice, progress_advice, truncation_advice
+from stoic.advice import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
 from stoic.certificate.certifying import certify_answer
 from stoic.certificate.duality import duality_gap
 from stoic.certificate.linear_models import unknown_convexity
@@ -27,7 +27,7 @@ from stoic.protocols import Vector
 from stoic.requests import check_watchers, generator, resolve
 from stoic.result import Record, Result, Status
 from stoic.solvers import AnySolver, Method
-from stoic.solvers.base import UNBOUNDED, has_plan, plan_cost
+from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost
 
 _log = logging.getLogger("stoic")
 
@@ -237,6 +237,8 @@ class _Run:
         self.chunk = self.engine.run_chunk(self.solver, self.problem, self.meter, self.chunk, self.rng, limits)
         if self.chunk.ending is not None:
             self.chunk = self.engine.settled(self.solver, self.chunk)
+        if self.chunk.ending is Status.FINISHED and _fell_short(self.solver, self.chunk.state):
+            self.chunk = self.chunk._replace(ending=Status.STEPS_SPENT)
         self.seconds += time.perf_counter() - began
 
     def _observe(self) -> None:
@@ -290,14 +292,15 @@ class _Run:
 
     def result(self) -> Result:
         """Return what was reached."""
-        chunk = self.chunk
-        w = (self.last if chunk.state is None else self._answer()).copy()
-        self.chunk = self.recorded = chunk._replace(state=None)  # a look back needs room for vectors of length d
+        w = (self.last if self.chunk.state is None else self._answer()).copy()
+        self.chunk = self.recorded = chunk = self.chunk._replace(state=None)  # a look back needs room
+        self.last = self.answer = w
         self.engine = PlainEngine()
         status, outlook = self._judged(w)
         parts = [
             f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples.",
             cut_advice(self.needed) if status is Status.PLAN_CUT else "",
+            STEPS_ADVICE if status is Status.STEPS_SPENT else "",
             divergence_advice(outlook) if status is Status.DIVERGED else progress_advice(outlook),
             truncation_advice(self.history),
         ]
@@ -322,7 +325,7 @@ class _Run:
         status = self.chunk.ending or Status.STOPPED
         if status is Status.BUDGET_SPENT and has_plan(self.asked):
             status = Status.PLAN_CUT
-        if not (status.is_success or status is Status.PLAN_CUT):
+        if not (status.is_success or status in {Status.PLAN_CUT, Status.STEPS_SPENT}):
             return status, Outlook()
         try:
             outlook = self.hindsight.outlook(w, *divided(self.pilot_rows, self.meter.kept))
@@ -334,3 +337,8 @@ class _Run:
             _log.info("no look back from the answer: %s", error)
             return status, Outlook()
         return (Status.DIVERGED if outlook.risen > 0.0 else status), outlook
+
+
+def _fell_short(solver: AnySolver, state: Any) -> bool:
+    """Whether a solver says so; one of the user's own need not know the question."""
+    return isinstance(solver, Settings) and solver.fell_short(state)

@@ -24,6 +24,7 @@ class Status(Enum):
     FINISHED = "Every step of the plan was taken."
     BUDGET_SPENT = "The sample budget does not allow another step."
     PLAN_CUT = "The sample budget ended before the plan did."
+    STEPS_SPENT = "The steps ended before the optimum was reached."
     CONVERGED = "The answer moved less than tol at three evaluations in a row."
     TIME_LIMIT = "max_seconds have passed."
     STOPPED = "The callback asked to stop."

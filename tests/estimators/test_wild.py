@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import least_squares
 from scipy.stats import trim_mean
+from sklearn.exceptions import ConvergenceWarning
 
 import stoic
 from stoic import GroupDROClassifier, GroupDRORegressor
@@ -19,6 +20,7 @@ LOSSES = ("huber", "absolute", "quantile")
 STORAGE = {"dense": np.asarray, "csr": sp.csr_array}
 any_loss = pytest.mark.parametrize("loss", LOSSES)
 any_storage = pytest.mark.parametrize("storage", STORAGE)
+may_not_converge = pytest.mark.filterwarnings("ignore:the fit did not converge")
 
 
 def table(n=N, seed=0):
@@ -75,6 +77,7 @@ def test_a_wild_value_counts_as_one_of_a_million(loss, storage):
         assert distance(fit(value=value, loss=loss, storage=storage), million) < 1e-2
 
 
+@may_not_converge  # the budget is small
 @any_storage
 @pytest.mark.parametrize("where", ["target", "value"])
 def test_a_fit_by_draws_takes_wild_numbers_too(where, storage):
@@ -139,7 +142,7 @@ def test_targets_that_are_mostly_zero_keep_their_unit_beside_a_wild_one():
     assert np.abs(model_of(model)).max() < 10.0
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@may_not_converge
 def test_early_stopping_looks_past_wild_targets():
     settings = {"early_stopping": True, "random_state": 0, "rows": (ROW, 60, 133)}
     million, wild = (fit(target=target, **settings) for target in (1e6, 1e300))
@@ -147,6 +150,7 @@ def test_early_stopping_looks_past_wild_targets():
     assert wild.history_[-1]["validation_loss"] < 100.0
 
 
+@may_not_converge  # beside a value of 1e90 rounding hides whether a slope is zero
 @any_storage
 @pytest.mark.parametrize("where", ["target", "value"])
 def test_a_batch_with_a_wild_number_does_not_hold_a_model_for_good(where, storage):
@@ -237,6 +241,7 @@ def test_only_a_column_that_a_wild_value_owns_is_scaled():
     assert not found.center.any()
 
 
+@may_not_converge  # beside a value of 1e50 rounding hides whether a slope is zero
 def test_the_chosen_penalty_is_that_of_ordinary_rows():
     X, y, groups = table()
     calm, wild = (GroupDRORegressor(standardize=False) for _ in range(2))
@@ -298,4 +303,6 @@ def test_masked_entries_are_refused(estimator, name):
 
 
 def test_square_loss_takes_targets_that_are_merely_large():
-    assert np.isfinite(model_of(fit(target=1e60, loss="squared"))).all()
+    assert fit(target=1e20, loss="squared").converged_
+    with pytest.warns(ConvergenceWarning, match="columns to like sizes"):  # the exact method has no better one
+        assert np.isfinite(model_of(fit(target=1e60, loss="squared"))).all()

@@ -160,6 +160,34 @@ def test_a_boosted_plan_knows_what_it_needs():
     assert f"needs {2 * 3 * 1000 * 2 * 4} samples" in result.message
 
 
+# --- steps that end before the optimum ---
+
+
+def test_newton_that_has_taken_its_steps_before_the_optimum_is_no_success():
+    sharp = stoic.Problem(stoic.GroupLoss(1e3 * X, 1e4 * Y, GROUPS, loss="huber"), stoic.LogSumExp(1e-2))
+    short = stoic.minimize(sharp, stoic.Newton(n_steps=3), budget=10**6)
+    assert (short.status, short.success) == (Status.STEPS_SPENT, False)
+    assert "more steps, n_steps" in short.message
+    with pytest.raises(stoic.SolveFailed, match="before the optimum"):
+        short.raise_for_status()
+    whole = stoic.minimize(PROBLEM, stoic.Newton(), budget=10**6)
+    assert (whole.status, whole.success) == (Status.FINISHED, True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_newton_that_has_finished_is_at_the_optimum(seed):
+    """Whatever the units: losses of up to 1e9 times the temperature, where damped steps promise little."""
+    rng = np.random.default_rng(seed)
+    n, d, p = rng.integers([30, 1, 1], [400, 20, 6])
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2.0, 2.0, d)
+    y = 10.0 ** rng.uniform(-3.0, 4.0) * (X @ rng.standard_normal(d) / math.sqrt(d) + rng.standard_t(1.5, n))
+    inner = stoic.GroupLoss(X, y, np.arange(n) % p, loss="squared", intercept=True)
+    problem = stoic.Problem(inner, stoic.LogSumExp(1.0))
+    result = stoic.minimize(problem, "newton", budget=10**8)
+    if result.success:
+        assert stoic.certify(problem, result.w).estimate <= 1e-8 * problem.objective(np.zeros(d + 1))
+
+
 # --- what is left ---
 
 

@@ -10,6 +10,8 @@ from stoic.result import Record, Result
 from stoic.solvers.newton import Newton
 
 _MOST_STEPS = 50
+_ADVICE = 'Set method="newton" for the exact optimum, or a larger max_epochs, budget or tol'
+_EXACT_ADVICE = "Scale columns to like sizes, standardize=True, or set a larger temperature or penalty"
 
 
 @dataclass(frozen=True)
@@ -23,11 +25,14 @@ class Convergence:
         The objective at the start.
     tol : float
         The fit has converged where the gap is at most this part of `first`.
+    is_exact : bool
+        Whether Newton's method gave the answer, so that it is no better method that is lacking.
     """
 
     gap: float
     first: float
     tol: float
+    is_exact: bool
 
     @property
     def is_reached(self) -> bool:
@@ -38,11 +43,11 @@ class Convergence:
     def message(self) -> str:
         """By how much the gap is too large, and what to do."""
         part = self.gap / self.first if self.first > 0.0 else float("inf")
+        advice = _EXACT_ADVICE if self.is_exact else _ADVICE
         return (
             f"the fit did not converge: its duality gap, a bound on how far the objective is above its minimum, "
-            f"is {part:.2g} times the objective at the start, and tol={self.tol:g} allows {self.tol:g}. Set "
-            f'method="newton" for the exact optimum, or a larger max_epochs, budget or tol; model.certificate_ '
-            f"has a tighter bound."
+            f"is {part:.2g} times the objective at the start, and tol={self.tol:g} allows {self.tol:g}. {advice}; "
+            f"model.certificate_ has a tighter bound."
         )
 
 
@@ -57,7 +62,7 @@ def converge(
     tol, first, gap = float(trainer.watch.tol or 0.0), problem.objective(start), duality_gap(problem, answer)
     has_leave = trainer.method == "auto" and trainer.budget is None and trainer.watch.stopping is None
     if gap <= tol * first or trainer.is_exact or not has_leave or is_ended(last):
-        return answer, None, Convergence(gap, first, tol)
+        return answer, None, Convergence(gap, first, tol, trainer.is_exact)
 
     def look(record: Record) -> None:
         if record["duality_gap"] <= tol * first:
@@ -66,4 +71,4 @@ def converge(
     watch = replace(trainer.watch, callbacks=(*trainer.watch.callbacks, look))
     exact = replace(trainer, method=Newton(_MOST_STEPS), watch=watch)
     result = exact.solve(problem, answer, share=1.0, is_last=True)
-    return result.w, result, Convergence(duality_gap(problem, result.w), first, tol)
+    return result.w, result, Convergence(duality_gap(problem, result.w), first, tol, True)

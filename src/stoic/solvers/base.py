@@ -204,6 +204,10 @@ class Settings:
         """Whether each step goes through all data, so that a duality gap costs little beside it."""
         return False
 
+    def fell_short(self, state: Any) -> bool:  # noqa: ARG002
+        """Whether the steps have ended before what the method promises was reached."""
+        return False
+
     def check(self, problem: Problem) -> None:
         """Accept every problem; solvers with assumptions of their own say so here."""
 

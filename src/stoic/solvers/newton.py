@@ -28,12 +28,15 @@ _EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that 
 _ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
 _NOTHING = 1e-8  # of F at the start: what counts as zero
 _SINGULAR = 1e-14  # of the diagonal: what makes a matrix definite that is so but for rounding
-_FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-8, 1e-12, 1e6
+_FIRST_DAMPING, _LEAST_DAMPING, _SMALL_DAMPING, _MOST_DAMPING = 1e-8, 1e-12, 1e-3, 1e6
 _MOST_PRODUCTS = 1000  # of conjugate gradients
 
 
 class NewtonState(NamedTuple):
-    """The iterate, the steps taken, the damping of the next, how much the last was to lower F, its size at w₀."""
+    """The iterate, the steps taken, the damping of the next, how much the last was to lower F, its size at w₀.
+
+    Done: another step would change nothing but rounding. Stuck: no step of any length lowers F.
+    """
 
     w: Vector
     t: int = 0
@@ -41,6 +44,7 @@ class NewtonState(NamedTuple):
     promised: float = math.inf
     first: float = 0.0
     is_done: bool = False
+    is_stuck: bool = False
 
 
 @method("newton")
@@ -68,7 +72,8 @@ class Newton(Settings):
     mean of ℓ′²/(2·curvature), which no target makes large where slopes are bounded.
 
     **Guarantee.** F falls at every step. Near the optimum, steps shorten quadratically; the method finishes when
-    rounding ends that. Nothing is random.
+    rounding ends that. Where `n_steps` end it before, or no step lowers F, the status is ``STEPS_SPENT`` and no
+    success: losses thousands of times their temperature or width take many steps. Nothing is random.
 
     **When to use it.** Where the data are small, and their exact optimum is wanted. Under heavy tails and square
     loss that optimum is ruled by outliers; methods that truncate are then better on new data.
@@ -119,8 +124,12 @@ class Newton(Settings):
             raise IncompatibleParts(f"Newton needs {', '.join(lacking)}; use another method.")
 
     def finished(self, state: NewtonState) -> bool:
-        """Whether a step would change nothing, or all have been taken."""
-        return state.is_done or state.t >= self.n_steps
+        """Whether a step would change nothing, none lowers F, or all have been taken."""
+        return state.is_done or state.is_stuck or state.t >= self.n_steps
+
+    def fell_short(self, state: NewtonState) -> bool:
+        """Whether the steps have ended where another would still change something."""
+        return not state.is_done
 
     def output(self, state: NewtonState) -> Vector:
         """Return the last iterate."""
@@ -141,12 +150,12 @@ class Newton(Settings):
         if not math.isfinite(promised):
             return state._replace(w=np.full_like(state.w, np.nan)), Info()  # numbers too large to go on
         w, halvings = point.search(direction, promised, matters=promised > _NEAR * size)
-        is_near = promised <= _NEAR * size
+        is_near = promised <= _NEAR * size and state.damping <= _SMALL_DAMPING  # a damped step promises little
         is_done = promised <= _EXACT * size or (is_near and promised > 0.5 * state.promised)
         damping = state.damping * (0.1 if halvings == 0 else 2.0**halvings)
         is_stuck = halvings > _MOST_HALVINGS and damping > _MOST_DAMPING
         damping = min(max(damping, _LEAST_DAMPING), _MOST_DAMPING)
-        return NewtonState(w, state.t + 1, damping, promised, first, is_done or is_stuck), Info()
+        return NewtonState(w, state.t + 1, damping, promised, first, is_done, is_stuck), Info()
 
 
 class Point:
