@@ -15,9 +15,10 @@ CLASHING = [pair for pair in PAIRS if pair not in FITTING]
 @pytest.mark.parametrize(("method", "name"), FITTING)
 def test_a_method_comes_within_one_percent_of_the_optimum(method, name):
     case = CASES[name]
-    result = stoic.minimize(case.problem, method, budget=BUDGET, seed=1)
+    budget = BUDGET // 2 if method == "rrosc-tracked" else BUDGET  # whose steps are many and short
+    result = stoic.minimize(case.problem, method, budget=budget, seed=1)
     assert result.success, result.message
-    assert result.samples <= BUDGET
+    assert result.samples <= budget
     assert case.relative_gap(result.w) <= (0.05 if method == "scgd" else 0.01)
 
 

@@ -132,8 +132,8 @@ def test_an_exact_fit_and_labels_far_away_are_found():
     assert result.n_steps < 30
     y = data()[1] + 1e6
     far = stoic.Problem(stoic.GroupLoss(X, y, groups, loss="huber", intercept=True), stoic.LogSumExp(1.0))
-    # F is known to some 1e-15, and a decrease of less than 1e-12 F may be rounding: with F near 10 that leaves slopes
-    # of up to √(1e-12 F L), on some processors more than on others.
+    # A decrease of less than 1e-12 F may be rounding: with F near 10 that leaves slopes of up to √(1e-12 F L), on
+    # some processors more than on others.
     assert_optimal(far, stoic.minimize(far, "newton", budget=10**6), atol=1e-5)
 
 
