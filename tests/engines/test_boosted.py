@@ -17,6 +17,7 @@ with_and_without_intercept = pytest.mark.parametrize("intercept", [False, True])
 @with_and_without_intercept
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic-net"])
 @pytest.mark.parametrize("solver", MAKERS)
+@pytest.mark.sampled(3)
 def test_prox_boost_agrees_with_the_plain_engine(solver, storage, intercept, regularizer):
     problem = make_problem(storage, "huber", "logsumexp", regularizer, intercept=intercept)
     result = solved_alike(problem, boosted(make_solver(solver, problem, 3, 60)), evaluate_every=400)

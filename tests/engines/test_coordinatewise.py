@@ -46,6 +46,7 @@ def mscg(mean, n_steps=200, batch_size=BATCH, step_size=0.03):
 @every_storage
 @with_and_without_intercept
 @pytest.mark.parametrize("regularizer", ["zero", "l2", "l1", "elastic-net"])
+@pytest.mark.sampled(2)
 def test_coordinatewise_means_agree_with_the_plain_engine(mean, storage, intercept, regularizer):
     problem = make_problem(storage, "huber", "cvar", regularizer, intercept=intercept, weighted=True)
     solved_alike(problem, mscg(mean, 300))
@@ -71,6 +72,7 @@ def test_every_storage(storage, regularizer):
 @every_storage
 @both_forms
 @pytest.mark.parametrize("mean", [*map(median, (1, 2, 3, 5, 8, 13)), *map(TrimmedMean, (1e-9, 0.1, 0.3, 0.49))])
+@pytest.mark.sampled(2)
 def test_few_and_many_blocks_of_one_and_of_many_samples(mean, storage, regularizer):
     problem = make_problem(storage, "huber", regularizer=regularizer, intercept=True)
     for batch_size in sorted({mean.smallest_batch, 13, 14, 26, 64, 150}):

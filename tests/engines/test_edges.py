@@ -52,6 +52,7 @@ def alike(solver, problem, m=3, **options):
 @every_solver
 @both_forms
 @pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.sampled(2)
 def test_rows_without_entries_and_columns_of_zeros(solver, regularizer, intercept):
     X, y, groups = table(d=6)
     X[::5] = 0.0
@@ -80,6 +81,7 @@ def test_one_row_in_each_group_and_batches_larger_than_a_group(solver):
 @every_solver
 @both_forms
 @pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.sampled(2)
 def test_entries_that_are_stored_twice_count_as_their_sum(solver, regularizer, m):
     X, y, groups = table()
     one = sparse(X)
@@ -114,6 +116,7 @@ def test_one_column(solver, regularizer, make):
 @each_alone
 @both_forms
 @pytest.mark.parametrize("d", [2, 3, 5, 7, 8, 9, 15, 16, 17, 33])
+@pytest.mark.sampled(3)
 def test_every_remainder_of_the_unrolled_loops(solver, regularizer, d):
     X, y, groups = table(d=d)
     alike(solver, problem_of(X, y, groups, loss="huber", regularizer=regularizer), 1)
@@ -122,6 +125,7 @@ def test_every_remainder_of_the_unrolled_loops(solver, regularizer, d):
 
 @every_solver
 @pytest.mark.parametrize("p", [1, 200])
+@pytest.mark.sampled(2)
 def test_one_group_and_many(solver, p):
     X, y, groups = table(n=400, p=p)
     for outer in (stoic.Linear(), LARGE, stoic.SmoothCVaR(0.3, 2.0)):
@@ -244,6 +248,7 @@ def test_a_run_that_was_kicked_far_out_and_came_back_measures_distances_as_befor
 @both_forms
 @pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "quantile"])
 @pytest.mark.parametrize("make", [np.asarray, sparse], ids=["dense", "csr"])
+@pytest.mark.sampled(3)
 def test_infinite_losses(solver, regularizer, loss, make):
     X, y, groups = table()
     y[3], y[31] = 1e200, -1e200
@@ -293,7 +298,7 @@ def test_a_group_of_prior_zero_may_have_infinite_losses(solver):
 
 def diverging(solver, problem, step=50.0):
     """Return settings whose steps are far too long: w grows until it overflows."""
-    made = vars(make_solver(solver, problem, 3, 4000))
+    made = vars(make_solver(solver, problem, 3, 1200))
     if "steps" in made:
         return type(make_solver(solver, problem, 3))(**{**made, "steps": stoic.PowerLaw(step)})
     changes = {"step_size": step, "radius": math.inf, "levels": stoic.Levels(1e3, 1e3, math.inf, math.inf)}
@@ -341,6 +346,7 @@ def test_a_run_that_diverges_does_so_whatever_the_chunk_size(solver, chunk_size)
 
 @every_solver
 @pytest.mark.parametrize("budget", [121, 200, 333, 478, 479, 480, 481, 601, 1013])
+@pytest.mark.sampled(2)
 def test_a_budget_that_ends_in_the_middle_of_a_step(solver, budget):
     X, y, groups = table()
     problem = problem_of(X, y, groups, loss="huber")

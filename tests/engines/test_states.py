@@ -40,6 +40,7 @@ def two_runs(solver, parts, m=3, **options):
         ("csr-elastic-net", False),
     ],
 )
+@pytest.mark.sampled(3)
 def test_every_step_leads_to_the_same_state(solver, parts, intercept):
     compiled, plain = two_runs(solver, parts, intercept=intercept)
     for _ in range(200):
@@ -50,6 +51,7 @@ def test_every_step_leads_to_the_same_state(solver, parts, intercept):
 @every_solver
 @pytest.mark.parametrize("steps", [7, 200])
 @pytest.mark.parametrize("parts", ["dense", "dense-l1"])
+@pytest.mark.sampled(2)
 def test_chunks_of_many_steps_lead_to_the_same_states(solver, parts, steps):
     compiled, plain = two_runs(solver, parts, m=1, intercept=True)
     for _ in range(-(-200 // steps)):
@@ -58,6 +60,7 @@ def test_chunks_of_many_steps_lead_to_the_same_states(solver, parts, steps):
 
 @every_solver
 @pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.sampled(2)
 def test_a_run_may_change_its_engine_half_way(solver, parts):
     mixed, plain = two_runs(solver, parts, intercept=True)
     mixed.plain(65).compiled(65).plain(65)
@@ -172,6 +175,7 @@ WATCHED = {
 
 @every_solver
 @pytest.mark.parametrize("parts", ["dense", "dense-l1", "csr-elastic-net"])
+@pytest.mark.sampled(2)
 def test_watching_a_compiled_solve_does_not_change_its_bits(solver, parts):
     problem = make_problem(*PARTS[parts], intercept=True)
     settings = make_solver(solver, problem, 1)

@@ -15,7 +15,7 @@ CLASHING = [pair for pair in PAIRS if pair not in FITTING]
 @pytest.mark.parametrize(("method", "name"), FITTING)
 def test_a_method_comes_within_one_percent_of_the_optimum(method, name):
     case = CASES[name]
-    budget = BUDGET // 2 if method == "rrosc-tracked" else BUDGET  # whose steps are many and short
+    budget = 3 * BUDGET // 10 if method == "rrosc-tracked" else BUDGET  # whose steps are many and short
     result = stoic.minimize(case.problem, method, budget=budget, seed=1)
     assert result.success, result.message
     assert result.samples <= budget

@@ -30,7 +30,6 @@ evaluations = 4
 batch_size = 1
 n_stages = 2
 """
-N_KILLS = 30
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +70,10 @@ def test_it_ends_with_tables_figures_and_a_report(undisturbed):
     assert said.rstrip().endswith("report.html")
 
 
-def test_killed_thirty_times_it_ends_with_the_same_tables(config, undisturbed, tmp_path):
+@pytest.mark.parametrize("times", [6, pytest.param(30, marks=pytest.mark.every)])
+def test_killed_again_and_again_it_ends_with_the_same_tables(config, undisturbed, tmp_path, times):
     folder = tmp_path / "out"
-    kill_again_and_again(N_KILLS, (0.3, 4.0), "reproduce", "--config", config, "--out", folder, "--jobs", 2)
+    kill_again_and_again(times, (0.3, 4.0), "reproduce", "--config", config, "--out", folder, "--jobs", 2)
     ended = run("reproduce", "--config", config, "--out", folder, "--jobs", 1)
     assert ended.returncode == 0, ended.stderr
     assert tables(folder) == tables(undisturbed[0])
