@@ -1,4 +1,4 @@
-"""Generated examples are the same in every run and on every machine; of large families of tests a fair sample is run."""
+"""Generated examples are the same in every run, on every machine; of large families of tests a sample is run."""
 
 from zlib import crc32
 
