@@ -8,14 +8,10 @@ from numpy.random import Generator
 from stoic.certificate.certificate import Certificate
 from stoic.certificate.confidence import VARIANCE_CLAUSE, n_blocks
 from stoic.certificate.gaps import least_gap
+from stoic.certificate.linear_models import unknown_convexity
 from stoic.certificate.local import MOST_VARIABLES, local_estimate
 from stoic.certificate.tangents import Tangent, is_entropic, measured_tangent
 from stoic.errors import InvalidParameter, check_count, check_positive, check_probability
-from stoic.inners.group_loss import GroupLoss
-from stoic.inners.group_softmax import GroupSoftmax
-from stoic.inners.moments import Moments
-from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
-from stoic.mean_variance import MeanVariance
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.samples import draw_sample
@@ -110,15 +106,10 @@ def samples_needed(problem: Problem, delta: float) -> int:
 
 def _convexity(problem: Problem) -> tuple[str, ...]:
     """Return what has to be assumed for the tangent to lie below F; nothing where the parts make it so."""
-    inner, outer = problem.inner, problem.outer
-    if isinstance(inner, Moments) and isinstance(outer, MeanVariance):
-        return ()
-    ours = (Absolute, Huber, Logistic, Quantile, Squared)
-    convex = isinstance(inner, GroupSoftmax) or (isinstance(inner, GroupLoss) and isinstance(inner.loss, ours))
-    if is_entropic(problem):
-        return () if convex else ("each g_i is convex",)
-    rises = problem.has_linear_outer and outer.gradient(np.zeros(inner.shape[0])).min() >= 0.0
-    return () if convex and rises else ("f∘g is convex",)
+    unknown = unknown_convexity(problem)
+    if unknown and is_entropic(problem):
+        return ("each g_i is convex",)
+    return (unknown,) if unknown else ()
 
 
 def _sampling(problem: Problem) -> tuple[str, ...]:
