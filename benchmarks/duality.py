@@ -26,7 +26,7 @@ ROUNDING = 1e-13
 def random_problem(seed):
     """Return a problem, and what it is."""
     rng = np.random.default_rng([seed, 15])
-    loss, outer, penalty = rng.choice(LOSSES), rng.choice(OUTERS), rng.choice(PENALTIES)
+    loss, outer, penalty = (str(rng.choice(names)) for names in (LOSSES, OUTERS, PENALTIES))
     n, d, p = int(rng.integers(4, 80)), int(rng.integers(1, 7)), int(rng.integers(1, 6))
     X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-1, 1, d)
     if rng.random() < 0.2:
@@ -172,8 +172,11 @@ def main():
     parser.add_argument("--problems", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--loss", choices=LOSSES, help="only the problems with this one")
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.problems)
+    if given.loss is not None:
+        seeds = [seed for seed in seeds if random_problem(seed)[1][0] == given.loss]
     found = joblib.Parallel(n_jobs=given.jobs, batch_size=50)(joblib.delayed(looked_at)(seed) for seed in seeds)
     table = [(seed, kind, *row) for seed, kind, _, rows in found for row in rows]
     fails = [row for row in table if min(row[4], row[5]) < row[3] - ROUNDING * row[6]]

@@ -14,6 +14,7 @@ from stoic.samples import LinearSample, Sample, length, product
 _JACOBIAN_ENTRIES = 20_000_000
 _DENSE_ENTRIES = 1 << 20  # numbers of block Jacobians, 8 MB, beyond which those of sparse rows are not formed
 
+_ROUNDING = 1e-12  # of the size of a mean: distances that mean nothing
 _SMALL_GAIN = 1e-4  # of the way down so far: 40 such steps would not change the optimum's size
 
 
@@ -165,12 +166,33 @@ def _sparse_jacobian_noise(parts: list["LinearSample"], w: Vector, blocks: int) 
     sizes = np.concatenate([np.diff(block_bounds(part.size, blocks)) for part in parts])
     bounds = np.concatenate([[0], np.cumsum(sizes)])
     z, far = SparseBlocks(parts[0].inner, rows, slopes).smallest_ball(bounds)
-    return float(np.linalg.norm(z)), float(np.median(far))
+    size = float(np.linalg.norm(z))
+    return size, typical(far, size)
 
 
 def median_distance(block_means: Array, center: Array) -> float:
     """Return the median distance of block means to a robust mean: a robust scale of their noise."""
-    return float(np.median(np.linalg.norm((block_means - center).reshape(len(block_means), -1), axis=1)))
+    distances = np.linalg.norm((block_means - center).reshape(len(block_means), -1), axis=1)
+    return typical(distances, float(np.linalg.norm(center)))
+
+
+def typical(distances: Vector, size: float) -> float:
+    r"""Return the median of distances to a center of norm `size`: a robust scale.
+
+    Under a law with atoms (targets that are mostly zero, rare events) more than half of them may be zero but for
+    rounding. Then it is the median of the others times the root of their share, which is near the deviation; 0 if
+    there are no others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> typical(np.array([1.0, 2.0, 5.0]), 1.0), typical(np.array([0.0, 0.0, 0.0, 3.0]), 1.0)
+    (2.0, 1.5)
+    """
+    median, others = float(np.median(distances)), distances[distances > _ROUNDING * size]
+    if median > _ROUNDING * size:
+        return median
+    return float(np.median(others)) * math.sqrt(len(others) / len(distances)) if len(others) else 0.0
 
 
 def jacobian_smoothness(sample: Sample, w: Vector, probe: float, rng: Generator, n_steps: int = 6) -> float:

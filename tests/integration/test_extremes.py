@@ -234,3 +234,19 @@ def test_a_start_far_away_gives_a_finite_answer(method, length):
     problem = problem_for(method)
     result = stoic.minimize(problem, method, budget=1500, w0=np.full(D, length), seed=0)
     assert np.isfinite(result.w).all()
+
+
+# --- laws with atoms ---
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("engine", ["plain", "compiled"])
+@pytest.mark.parametrize("share", [0.1, 0.01])
+def test_rare_events_are_no_outliers(share, engine, storage):
+    """Most samples agree to the last bit at the start; those that do not are what the answer is made of."""
+    n = 20_000
+    y = np.random.default_rng(0).permutation(np.arange(n) < share * n).astype(float)
+    problem = stoic.Problem(stoic.GroupLoss(storage(np.ones((n, 1))), y, np.zeros(n)), stoic.Linear())
+    result = stoic.minimize(problem, budget=20_000, seed=0, engine=engine)
+    start, end, best = (problem.objective(np.array([w])) for w in (0.0, result.w[0], share))
+    assert end - best <= 0.1 * (start - best)

@@ -94,6 +94,19 @@ def test_a_softmax_has_bounds_too(penalty, intercept):
         assert gap - 1e-13 <= duality_gap(problem, w)
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e4, 1e5])
+def test_scores_whose_digits_hide_the_loss_do_not_make_a_bound_false(shift):
+    X, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1, 0, 1])  # separable: F* = 0
+    problem = stoic.Problem(stoic.GroupSoftmax(X, y, np.zeros(3), n_classes=2, intercept=True), stoic.Linear())
+    for s in np.linspace(9.0, 14.0, 50):
+        w = np.array([-s, s, shift, shift])
+        assert (
+            problem.objective(w)
+            <= stoic.certify(problem, w).bound
+            <= 1.1 * problem.objective(w) + 1e-14 * (1 + shift)
+        )
+
+
 @pytest.mark.parametrize("name", ["logsumexp-l2", "linear-zero", "logsumexp-l1"])
 @pytest.mark.parametrize("far", [0.0, 1e-3, 0.1, 10.0])
 def test_a_bound_is_close_to_the_gap_that_cvxpy_knows(name, far):

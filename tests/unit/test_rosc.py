@@ -132,3 +132,11 @@ def test_calibrated_levels_keep_their_growth_and_scale_what_was_measured():
 )
 def test_the_reference_is_cut_into_blocks_of_what_is_truncated_and_at_least_three(settings, blocks):
     assert rosc(**settings).calibration_blocks == blocks
+
+
+def test_where_all_blocks_of_the_reference_agree_nothing_is_truncated():
+    X, y = np.ones((50, 1)), np.zeros(50)
+    problem = stoic.Problem(stoic.GroupLoss(X, y, np.zeros(50)), stoic.Linear())
+    solver = rosc(stoic.Calibrated(C_g=1.0, L_g=1.0))
+    levels = solver.init(problem, np.zeros(1), np.random.default_rng(0)).reference.levels
+    assert (levels.slack_y, levels.slack_z) == (np.inf, np.inf)

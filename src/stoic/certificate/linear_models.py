@@ -140,7 +140,8 @@ class SoftmaxModel(LinearModel):
         self.share: Array = softmax(self.prediction, axis=1)
         self.own = np.arange(inner.n_classes) == inner.y[:, None]
         self.q, self.w = q, w
-        self.size = float(self.weights @ inner.losses(w))
+        scores = np.abs(self.prediction).max(axis=1)  # log Σ exp(t) − t_y loses digits of t
+        self.size = float(self.weights @ (inner.losses(w) + np.where(self.weights > 0.0, scores, 0.0)))
 
     def slopes(self) -> Array:
         """Return the probabilities less 1 for the class of the row."""

@@ -11,7 +11,7 @@ from stoic.inners.group_loss import GroupLoss
 from stoic.inners.metered import Metered
 from stoic.inners.sparse_blocks import SparseBlocks, predictions
 from stoic.means import SmallestBall
-from stoic.probes import median_distance
+from stoic.probes import median_distance, typical
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solvers.base import AnySolver
@@ -35,6 +35,6 @@ def sparse_init(solver: AnySolver, problem: Problem, inner: GroupLoss, w0: Vecto
     if isinstance(levels, Calibrated):
         cuts = solver.calibration_blocks
         far_y = median_distance(inner.value_at(prediction, batch, cuts), y)
-        far_z = float(np.median(means.distances_to(z, block_bounds(b, cuts))))
+        far_z = typical(means.distances_to(z, block_bounds(b, cuts)), float(np.linalg.norm(z)))
         levels = solver.calibrated(far_y, far_z)
     return solver.started(Reference(w0, y, z, levels))

@@ -28,7 +28,9 @@ class Calibrated:
 
     .. math:: \text{slack} = \text{scale} \cdot \max(\text{least}, \text{factor} \cdot \sqrt T) .
 
-    Where samples are truncated one by one, blocks have size 1, and mT takes the place of T.
+    Where samples are truncated one by one, blocks have size 1, and mT takes the place of T. Where more than half
+    of the blocks agree (rare events, targets that are mostly zero), the scale is the median distance of the others
+    times the root of their share; where all agree, nothing is truncated.
 
     Theorem 3 asks for growth with √T, at a factor of order 1: then about one step a stage is truncated, and under
     heavy tails the outliers that pass make the bias floor of a shared batch worse. The default factor cuts
@@ -222,12 +224,16 @@ class ROSC(Averaging):
         return self.calibrated(far_y, median_distance(inner.jacobian(w0, batch, blocks), z))
 
     def calibrated(self, far_y: float, far_z: float) -> Levels:
-        """Return levels from the median distances of the block means of the reference batch."""
+        """Return levels from the median distances of the block means of the reference batch.
+
+        Where all of them agree nothing is known of the noise, and nothing is truncated.
+        """
         measured: Calibrated = self.levels  # type: ignore[assignment]
         wide = max(measured.least, measured.factor * math.sqrt(self.n_steps * self.parts))
         block_size, size = self.reference_size / self.calibration_blocks, self.batch_size / self.parts
         growth = wide * math.sqrt(block_size / size)
-        return Levels(measured.C_g, measured.L_g, growth * far_y, growth * far_z)
+        slack_y, slack_z = (growth * far if far > 0.0 else math.inf for far in (far_y, far_z))
+        return Levels(measured.C_g, measured.L_g, slack_y, slack_z)
 
     def step(self, problem: Problem, state: ROSCState, rng: Generator) -> tuple[ROSCState, Info]:
         """Take one step of Algorithm 5."""

@@ -80,7 +80,7 @@ class RSMDStage(Averaging):
         reference = self.reference_mean.combine(gradients)
         scale = median_distance(gradients, reference)
         wide = max(self.least, self.factor * math.sqrt(self.n_steps))
-        slack = wide * scale * math.sqrt(b / blocks / self.batch_size)
+        slack = wide * scale * math.sqrt(b / blocks / self.batch_size) if scale > 0.0 else math.inf
         return RSMDState(w0, w0, 0, w0, reference, slack)
 
     def step(self, problem: Problem, state: RSMDState, rng: Generator) -> tuple[RSMDState, Info]:
