@@ -103,6 +103,14 @@ def test_the_hessian_matches_differences_of_the_gradient(outer):
     np.testing.assert_allclose(outer.hessian(u), np.stack(columns, axis=1), atol=1e-9)
 
 
+def test_the_hessian_of_mean_variance_matches_differences_of_the_gradient():
+    outer, u, h = MeanVariance(0.7), np.array([0.3, 1.2]), 1e-6
+    columns = [(outer.gradient(u + h * e) - outer.gradient(u - h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(outer.hessian(u), np.stack(columns, axis=1), atol=1e-9)
+    with pytest.raises(InvalidParameter, match="two values"):
+        outer.hessian(np.ones(3))
+
+
 @pytest.mark.parametrize("level", [0.2, 0.5, 0.7, 1.0])
 @generated
 @given(u=vectors(5, bound=3.0))
