@@ -302,3 +302,12 @@ def test_the_words():
 def test_wrong_arguments_are_refused(options, message):
     with pytest.raises(stoic.InvalidParameter, match=message):
         stoic.certify(CASES["logsumexp-l2"].problem, np.zeros(10), **options)
+
+
+def test_without_a_penalty_the_gap_is_that_of_the_parabola_of_the_rows_that_have_curvature():
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 3)), np.concatenate([rng.standard_normal(50), np.full(10, 30.0)])
+    problem = stoic.Problem(stoic.GroupLoss(X, y, loss=stoic.Huber(3.0)), stoic.Linear())
+    w = stoic.minimize(problem, "newton", budget=10**6).w + 1e-4
+    v, H = problem.gradient(w), problem.inner.hessian(w, problem.inner.everything(), np.ones(1))
+    assert duality_gap(problem, w) == pytest.approx(0.5 * v @ np.linalg.solve(H, v), rel=1e-6)

@@ -36,6 +36,11 @@ def test_there_is_none_where_r_is_not_smooth(penalty):
     assert math.isnan(estimate(stoic.Problem(stoic.GroupLoss(X, Y), stoic.Linear(), penalty), np.zeros(3)))
 
 
+def test_an_intercept_without_a_penalty_does_not_make_r_smooth():
+    inner = stoic.GroupLoss(X, Y, intercept=True)
+    assert math.isnan(estimate(stoic.Problem(inner, stoic.Linear(), stoic.L1(0.1)), np.zeros(4)))
+
+
 def test_there_is_none_where_the_curvature_is_zero_along_a_line():
     twice = np.hstack([X, X[:, :1]])
     assert math.isnan(estimate(stoic.Problem(stoic.GroupLoss(twice, Y), stoic.Linear()), np.zeros(4)))

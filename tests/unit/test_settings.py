@@ -125,3 +125,9 @@ def test_a_batch_too_small_for_its_mean_is_refused_only_once_it_is_known():
     stoic.MSCG(mean=mean).check(None)
     with pytest.raises(InvalidParameter, match="batch_size=3 is below the 42 blocks"):
         stoic.MSCG(mean=mean, batch_size=3).check(None)
+
+
+def test_the_samples_of_a_plan_are_those_of_its_batches():
+    inner = stoic.GroupLoss(np.ones((6, 1)), np.arange(6.0), np.arange(6) % 3)
+    solver = stoic.ClippedSGD(step_size=0.1, batch_size=4, clip=1.0, n_steps=7)
+    assert solver.planned_samples(inner) == 7 * 3 * 4
