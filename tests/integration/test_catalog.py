@@ -13,6 +13,7 @@ CLASHING = [pair for pair in PAIRS if pair not in FITTING]
 
 
 @pytest.mark.parametrize(("method", "name"), FITTING)
+@pytest.mark.sampled(2)
 def test_a_method_comes_within_one_percent_of_the_optimum(method, name):
     case = CASES[name]
     budget = 3 * BUDGET // 10 if method == "rrosc-tracked" else BUDGET  # whose steps are many and short
