@@ -24,7 +24,7 @@ class Status(Enum):
     FINISHED = "Every step of the plan was taken."
     BUDGET_SPENT = "The sample budget does not allow another step."
     PLAN_CUT = "The sample budget ended before the plan did."
-    STEPS_SPENT = "The steps ended before the optimum was reached."
+    STEPS_SPENT = "The steps ended before the optimum was known to be reached."
     CONVERGED = "The answer moved less than tol at three evaluations in a row."
     TIME_LIMIT = "max_seconds have passed."
     STOPPED = "The callback asked to stop."
