@@ -52,6 +52,6 @@ def resolve_loss(loss: str | Loss) -> Loss:
 
 
 def _suggestion(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), _LOSSES, n=1)
+    near = difflib.get_close_matches(name.lower(), _LOSSES)
     guess = f"did you mean {near[0]!r}? " if near else ""
     return f"{guess}Known are {', '.join(_LOSSES)}" if near else f"known are {', '.join(_LOSSES)}"

@@ -163,6 +163,13 @@ def test_mean_and_variance_of_returns_have_bounds(penalty):
     assert certificate.assumptions == ()
 
 
+@pytest.mark.parametrize(("n", "route"), [(100_000, "duality"), (100_001, "fresh samples")])
+def test_so_many_samples_are_looked_at_by_default(n, route):
+    column = np.linspace(-1.0, 1.0, n)[:, None]
+    problem = stoic.Problem(stoic.GroupLoss(column, column[:, 0] ** 3), stoic.Linear(), stoic.L2(1.0))
+    assert stoic.certify(problem, np.zeros(1)).route == route
+
+
 # --- parts of one's own ---
 
 

@@ -31,6 +31,14 @@ def test_on_a_parabola_it_is_the_gap(w, alpha):
     assert estimate(problem, w) == pytest.approx(gap, rel=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_the_features_is_no_matter(unit):
+    problem = stoic.Problem(stoic.GroupLoss(X / unit, Y), stoic.Linear())
+    one = stoic.Problem(stoic.GroupLoss(X, Y), stoic.Linear())
+    w = np.array([30.0, -2.0, 1.0])
+    assert estimate(problem, w * unit) == pytest.approx(estimate(one, w), rel=1e-6)
+
+
 @pytest.mark.parametrize("penalty", [stoic.L1(0.1), stoic.ElasticNet(0.1, 0.5), stoic.Box(-1.0, 1.0)], ids=repr)
 def test_there_is_none_where_r_is_not_smooth(penalty):
     assert math.isnan(estimate(stoic.Problem(stoic.GroupLoss(X, Y), stoic.Linear(), penalty), np.zeros(3)))

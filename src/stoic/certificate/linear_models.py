@@ -89,8 +89,9 @@ class GroupLossModel(LinearModel):
         self.inner, self.loss, self.y, self.rows = inner, cast("Any", inner.loss), inner.y, inner.everything()
         self.weights = inner.weighed(q.take(inner.grouped_rows.codes))
         self.prediction = inner.predict(w, self.rows)
-        losses = self.loss.value(self.prediction, self.y)
-        self.size = float(self.weights @ np.where(self.weights > 0.0, np.abs(losses), 0.0))
+        counted = self.weights > 0.0  # a loss that no weight counts may be infinite
+        losses = self.loss.value(self.prediction[counted], self.y[counted])
+        self.size = float(self.weights[counted] @ losses)
 
     def slopes(self) -> Array:
         """Return ℓ′."""
