@@ -8,7 +8,7 @@ methods start at 0, and pilots choose all settings but m. It is run in two forms
 - one coin: as it is printed, in the plain engine, where a run takes minutes; with `--one-coin`, 3 seeds.
 """
 
-import sys
+import argparse
 
 import numpy as np
 from scipy.optimize import brentq
@@ -66,7 +66,6 @@ def main(make_problem, seeds):
 
 
 if __name__ == "__main__":
-    if "--one-coin" in sys.argv:
-        main(one_coin, 3)
-    else:
-        main(two_coins, 20)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--one-coin", action="store_true", help="the counterexample as it is written down; slow")
+    main(*((one_coin, 3) if parser.parse_args().one_coin else (two_coins, 20)))

@@ -1,9 +1,6 @@
-"""Which loss, which method, which robust mean? The tables of docs/choosing.md.
+"""Which loss, which method, which robust mean? The tables of docs/choosing.md."""
 
-A number behind the command replaces the 20 data sets on which the methods are compared.
-"""
-
-import sys
+import argparse
 
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
@@ -112,11 +109,13 @@ def print_means(seeds=1000):
         print(f"{name:<26}{mean.smallest_batch:>3}{np.median(errors):>8.2f}{np.quantile(errors, 0.99):>8.2f}")
 
 
-def main(seeds=20):
+def main(seeds):
     print_objectives()
     print_methods(seeds)
     print_means()
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20, help="of each method (default 20)")
+    main(parser.parse_args().seeds)

@@ -1,11 +1,11 @@
 """How often messages say rightly that an answer is not there yet: solves with a known optimum, far and near.
 
-Run ``python benchmarks/outlook.py [WORD …]``, with words to choose cases by their names. For each problem it
-prints how much of the way F(w₀) − F* is left, what the outlook says, and the status; then the table of right and
-wrong words. A fifth of the way is worth saying; what lies between a twentieth and two fifths may be said or not.
+For each problem it prints how much of the way F(w₀) − F* is left, what the outlook says, and the status; then the
+table of right and wrong words. A fifth of the way is worth saying; between a twentieth and two fifths it may
+be said or not.
 """
 
-import sys
+import argparse
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -101,12 +101,12 @@ def optimum(problem: stoic.Problem) -> Any:
     return scipy_minimize(both, np.zeros(unit.size), jac=True, method="L-BFGS-B", options=options).x * unit
 
 
-def main() -> None:
+def main(words: list[str]) -> None:
     """Print a line a case, and the table."""
     said: dict[tuple[str, bool], int] = {}
     n_worse = 0
     for case in cases():
-        if any(word not in case.name for word in sys.argv[1:]):
+        if any(word not in case.name for word in words):
             continue
         best = optimum(case.problem)
         w0 = np.zeros(best.size)
@@ -115,10 +115,10 @@ def main() -> None:
         result = stoic.minimize(case.problem, case.method, budget=case.budget, w0=w0, seed=0)
         least, start, end = (case.problem.objective(w) for w in (best, w0, result.w))
         share = (end - least) / (start - least) if start > least else 0.0
-        words = "of the way" in result.message
+        is_said = "of the way" in result.message
         n_worse += result.status is stoic.Status.DIVERGED
         truth = "0.4 and more" if share >= 0.4 else "0.05 to 0.4" if share > 0.05 else "below 0.05"
-        said[truth, words] = said.get((truth, words), 0) + 1
+        said[truth, is_said] = said.get((truth, is_said), 0) + 1
         print(
             f"{case.name:34s} left {share:8.2g}, said {result.outlook.share_left:5.2f}  {result.status.name}",
             flush=True,
@@ -130,4 +130,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help="only cases whose names have all of these")
+    main(parser.parse_args().words)

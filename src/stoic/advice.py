@@ -31,8 +31,8 @@ def divergence_advice(outlook: Outlook) -> str:
     if outlook.risen == 0.0:
         return "Use a smaller step size, or rescale the data so that losses stay far below 1e300."
     return (
-        f"On draws that were kept aside, the objective is {outlook.risen:.2g} above that at the start: check the "
-        "signs of the derivatives, or use a smaller step size."
+        f"The objective at the answer is {outlook.risen:.2g} above that at the start: check the signs of the "
+        "derivatives, or use a smaller step size."
     )
 
 
@@ -50,10 +50,11 @@ def progress_advice(outlook: Outlook) -> str:
     if outlook.share_left < _WORTH_SAYING:
         return ""
     state = "still moves" if outlook.moved > 0.0 else "is not at an optimum"
+    way = f"has fallen by {outlook.fallen:.2g}" if outlook.fallen > 0.0 else "is no lower than at the start"
     return (
-        f"The answer {state}: on draws that were kept aside, the objective has fallen by {outlook.fallen:.2g}, "
-        f"and about {outlook.left:.2g} is left, {outlook.share_left:.0%} of the way; use a larger "
-        "budget, a start that is closer, or columns of like scale."
+        f"The answer {state}: on draws that were kept aside, the objective {way}, and about {outlook.left:.2g} is "
+        f"left, {outlook.share_left:.0%} of the way; use a larger budget, a start that is closer, or columns of "
+        "like scale."
     )
 
 

@@ -167,7 +167,7 @@ class _Run:
         self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
         self.history: list[Record] = []
         self.pilot_rows = PilotRows([], [])
-        self.hindsight, self.shares_to_keep = Hindsight(problem, w0), [0.25, 0.5]
+        self.hindsight, self.shares_to_keep = Hindsight(problem, w0, budget), [0.25, 0.5]
 
     def start(self, method: Method, delta: float, engine: str) -> None:
         """Choose open settings from a pilot, and start the solver."""

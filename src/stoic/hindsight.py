@@ -7,6 +7,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from scipy.special import stdtrit
 
+from stoic.guards import is_foreign
+from stoic.inners.group_loss import GroupLoss
+from stoic.inners.group_softmax import GroupSoftmax
 from stoic.inners.metered import Drawn
 from stoic.pilot import PilotRows
 from stoic.probes import descend, first_smoothness
@@ -20,6 +23,7 @@ _HUGE = 1e300
 _TRIAL_STEPS = 20
 _LONGEST_KEPT = 100_000  # coordinates of answers on the way; those of more are large beside the rows of a pilot
 _STEADY = 0.9  # cosine of the ways in two parts of a run that has kept its direction
+_CLEAR = 0.1  # of F at the start, counted from losses of zero: a rise over all data that means something
 _SLOWEST = 0.8  # of what a doubling of the samples has gained, what the next is taken to gain at most
 
 # Probabilities of a false alarm, where the truth is on the border.
@@ -49,7 +53,7 @@ class Outlook(NamedTuple):
     @property
     def share_left(self) -> float:
         """The part of the whole way down, as far as it is seen, that is left."""
-        whole = self.fallen + self.left
+        whole = max(self.fallen, 0.0) + self.left
         return self.left / whole if 0.0 < self.left < math.inf and 0.0 < whole < math.inf else 0.0
 
 
@@ -62,10 +66,12 @@ class Hindsight:
         As it was given: what is evaluated for a look back is not counted.
     w0 : ndarray of shape (d,)
         The start.
+    budget : int
+        Of the run: data that are no more than this are looked at as a whole.
     """
 
-    def __init__(self, problem: Problem, w0: Vector) -> None:
-        self.problem, self.w0 = problem, w0
+    def __init__(self, problem: Problem, w0: Vector, budget: int = 0) -> None:
+        self.problem, self.w0, self.budget = problem, w0, budget
         self.answers: list[Vector] = []
 
     def outlook(
@@ -73,7 +79,8 @@ class Hindsight:
     ) -> Outlook:
         r"""Return what the draws tell of an answer.
 
-        Whether it is above the start is judged by `judges`. How far F can still fall is seen in two ways. A short
+        Whether it is above the start is judged by `judges`; over all data of group losses, where the budget is a
+        pass or more, since a few rows may carry the rise. How far F can still fall is seen in two ways. A short
         descent from the answer on `tried` shows it on `others` and `judges`, if it is much. If it is not, the last
         two doublings of the samples may have gained a₁ and a₂ on all draws: at this pace the rest is
 
@@ -81,7 +88,7 @@ class Hindsight:
         """
         if not (tried and judges):
             return Outlook()
-        risen = rise(self._pooled(judges), self.w0, w, _RISEN)
+        risen = rise(self._pooled(judges), self.w0, w, _RISEN) or self._clear_rise(w)
         if risen > 0.0:
             return Outlook(risen, -risen)
         fit, rest = self._pooled(tried), self._pooled([*others, *judges])
@@ -98,6 +105,20 @@ class Hindsight:
         """Keep an answer on the way, a quarter and then half of it; no more than vectors of a certain length."""
         if w.size <= _LONGEST_KEPT:
             self.answers.append(w)
+
+    def _clear_rise(self, w: Vector) -> float:
+        """Return by how much F has risen over all data of group losses, where it is much, else 0.
+
+        Losses are not negative, so that f(0) is the least F could be. What a tenth of F(w₀) − f(0) does not reach
+        may be the noise of a method that starts at the optimum, or what a robust one gives up for a few wild rows.
+        """
+        inner = self.problem.inner
+        if not isinstance(inner, GroupLoss | GroupSoftmax) or is_foreign(inner) or inner.n_samples > self.budget:
+            return 0.0
+        with np.errstate(all="ignore"):
+            start, end = self.problem.objective(self.w0), self.problem.objective(w)
+            least = self.problem.outer.value(np.zeros(inner.shape[0]))
+        return end - start if end - start > _CLEAR * (start - least) else 0.0
 
     def _moved(self, sample: Sample, w: Vector) -> float:
         """Return how far F fell over the last half of the run, where that is beyond doubt, else 0."""

@@ -67,7 +67,8 @@ class Result:
     solver : Solver
         The settings that ran, with everything that was chosen from the pilot filled in.
     outlook : Outlook
-        What draws that were kept aside tell: whether F is above the start, and how far it can still fall.
+        What a look back tells, on draws that were kept aside or on all data: whether F is above the start, and how
+        far it can still fall.
     certificate : Certificate
         What is known about F(w) − F*.
 

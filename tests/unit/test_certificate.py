@@ -12,6 +12,7 @@ from catalog import CASES
 from stoic.certificate.certificate import Certificate
 from stoic.certificate.duality import duality_gap, has_conjugate
 from stoic.certificate.improving import improving
+from stoic.certificate.linear_models import SoftmaxModel
 
 TABLE = np.random.default_rng(3)
 X = TABLE.standard_normal((60, 3)) * [1.0, 3.0, 0.3]
@@ -168,6 +169,19 @@ def test_so_many_samples_are_looked_at_by_default(n, route):
     column = np.linspace(-1.0, 1.0, n)[:, None]
     problem = stoic.Problem(stoic.GroupLoss(column, column[:, 0] ** 3), stoic.Linear(), stoic.L2(1.0))
     assert stoic.certify(problem, np.zeros(1)).route == route
+
+
+def test_slopes_of_a_softmax_shrink_until_they_are_probabilities():
+    weight = np.ones(60)
+    weight[0] = 0.0
+    inner = stoic.GroupSoftmax(X, GROUPS % 3, n_classes=3, sample_weight=weight)
+    model = SoftmaxModel(inner, np.zeros(inner.shape[1]), np.ones(1))
+    slopes = model.slopes()
+    slopes[0] = -9.0  # a row that does not count
+    assert model.shrinkage(slopes) == 1.0
+    assert model.shrinkage(3.0 * slopes) == pytest.approx(0.5)  # towards the own class −2/3
+    slopes[1, ~model.own[1]] *= -1.0
+    assert model.shrinkage(slopes) == 0.0
 
 
 # --- parts of one's own ---

@@ -179,6 +179,19 @@ def test_heavy_tails_and_skewed_noise_at_the_start_raise_no_alarm():
     assert alarms == 0
 
 
+@pytest.mark.parametrize(("far", "is_risen"), [(30.0, True), (2.0, False)])
+def test_a_rise_that_a_few_rows_carry_is_seen_over_all_data(far, is_risen):
+    """One row in a hundred is far worse at the answer, all others are better."""
+    rare = np.arange(2000) % 100 == 0
+    X = np.stack([np.ones(2000), rare], axis=1)
+    problem = stoic.Problem(stoic.GroupLoss(X, 1.0 + 0.1 * np.sin(np.arange(2000.0))), stoic.Linear())
+    w0, w = np.zeros(2), np.array([1.0, far])
+    kept = [draws(problem, 64, np.random.default_rng(seed)) for seed in range(3)]
+    assert Hindsight(problem, w0, budget=1999).outlook(w, *kept).risen == 0.0
+    risen = Hindsight(problem, w0, budget=2000).outlook(w, *kept).risen
+    assert risen == (pytest.approx(problem.objective(w) - problem.objective(w0)) if is_risen else 0.0)
+
+
 # --- words ---
 
 
@@ -187,7 +200,7 @@ def test_heavy_tails_and_skewed_noise_at_the_start_raise_no_alarm():
     [
         (Outlook(), 0.0),
         (Outlook(fallen=3.0, left=1.0), 0.25),
-        (Outlook(fallen=-1.0, left=0.5), 0.0),
+        (Outlook(fallen=-1.0, left=0.5), 1.0),
         (Outlook(fallen=math.nan, left=1.0), 0.0),
         (Outlook(fallen=1.0, left=math.inf), 0.0),
     ],
@@ -199,6 +212,11 @@ def test_the_share_that_is_left_is_of_the_whole_way(seen, share):
 def test_a_fifth_of_the_way_is_worth_saying_and_less_is_not():
     assert "25% of the way" in progress_advice(Outlook(fallen=3.0, moved=1.0, left=1.0))
     assert progress_advice(Outlook(fallen=8.1, moved=1.0, left=1.9)) == ""
+
+
+def test_an_answer_no_lower_than_the_start_has_not_fallen():
+    said = progress_advice(Outlook(fallen=-2.5, moved=1.0, left=4.0))
+    assert "the objective is no lower than at the start, and about 4 is left, 100% of the way" in said
 
 
 def test_an_answer_that_stands_still_is_not_said_to_move():
