@@ -31,7 +31,7 @@ portable: setup  ## run the tests that could depend on the processor as other pr
 	$(BIN)/python tests/portable.py -n $(WORKERS)
 
 fuzz: setup      ## read 100,000 damaged LIBSVM files
-	STOIC_FUZZ_FILES=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/unit/test_libsvm_fuzz.py
+	STOIC_FUZZ_FILES=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/datasets/test_libsvm_fuzz.py
 
 mutants: setup   ## put errors into copies of the sources, one at a time, and see whether a test notices
 	PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS)

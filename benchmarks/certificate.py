@@ -20,7 +20,7 @@ from stoic.certificate.confidence import n_blocks
 from stoic.certificate.fresh import fresh_certificate
 from stoic.certificate.gaps import least_gap
 from stoic.certificate.tangents import measured_tangent
-from stoic.experiments.tails.laws import MU, NOISES, GroupLaw
+from stoic.studies.confidence.laws import MU, NOISES, GroupLaw
 
 LAWS = ("gaussian", "t2.5", "pareto2.5")
 DELTAS = (0.05, 0.01, 0.001)

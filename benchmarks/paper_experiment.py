@@ -11,16 +11,17 @@ from dataclasses import replace
 import joblib
 import numpy as np
 
-from stoic.driver import minimize
-from stoic.experiments.material import first, last, noisy, prepare
-from stoic.experiments.seeds import generator
-from stoic.experiments.solvers import solver_for
-from stoic.experiments.spec import PAPER_METHODS, Spec
 from stoic.inners.group_loss import GroupLoss
 from stoic.outers import LogSumExp
 from stoic.pilot import run_pilot
 from stoic.problem import Problem
 from stoic.regularizers import L2, Zero
+from stoic.reports.palette import PAPER_METHODS
+from stoic.solve.driver import minimize
+from stoic.studies.paper.data import first, last, noisy, prepare
+from stoic.studies.paper.solvers import solver_for
+from stoic.studies.paper.spec import Spec
+from stoic.studies.shared.seeds import generator
 
 ALPHA = 1e-3
 SMALL = {"size": 0.1, "budget": 40_000}

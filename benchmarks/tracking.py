@@ -16,8 +16,8 @@ import joblib
 import numpy as np
 
 import stoic
-from stoic.experiments.tails.laws import GroupLaw
 from stoic.solvers.base import Info, running_mean
+from stoic.studies.confidence.laws import GroupLaw
 from stoic.truncation import truncated_mean
 
 MULTIPLES = (1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16)

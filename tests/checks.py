@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 

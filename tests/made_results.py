@@ -5,11 +5,11 @@ import zlib
 
 import numpy as np
 
-from stoic.experiments.results import load_results
-from stoic.experiments.runs import Outcome, Run, grid_of, settings_of
-from stoic.experiments.select import chosen_cells
-from stoic.experiments.spec import Spec
-from stoic.experiments.store import Store
+from stoic.studies.paper.results import load_results
+from stoic.studies.paper.runs import Outcome, Run, grid_of, settings_of
+from stoic.studies.paper.selection import chosen_cells
+from stoic.studies.paper.spec import Spec
+from stoic.studies.paper.store import Store
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 SMALL = {

@@ -6,8 +6,8 @@ import zlib
 import numpy as np
 
 from made_results import HOSTILE
-from stoic.experiments.tails.results import load_tails
-from stoic.experiments.tails.runs import (
+from stoic.studies.confidence.results import load_tails
+from stoic.studies.confidence.runs import (
     Cell,
     Outcome,
     keys_of,
@@ -15,9 +15,9 @@ from stoic.experiments.tails.runs import (
     settings_of,
     tuning_cells,
 )
-from stoic.experiments.tails.spec import TailsSpec
-from stoic.experiments.tails.store import TailsStore
-from stoic.experiments.tails.tuning import chosen_cells
+from stoic.studies.confidence.spec import TailsSpec
+from stoic.studies.confidence.store import TailsStore
+from stoic.studies.confidence.tuning import chosen_cells
 
 SMALL = {
     "noises": ("gaussian", "t2.5"),

@@ -23,9 +23,9 @@ SUITE = (
     "tests/engines/test_agreement.py::test_both_engines_agree_on_a_generator_that_goes_on",
     "tests/estimators/test_regressor.py",
     "tests/estimators/test_classifier.py",
-    "tests/unit/test_newton.py",
-    "tests/unit/test_regularizers.py",
-    "tests/unit/test_sparse_blocks.py",
+    "tests/solvers/test_newton.py",
+    "tests/parts/test_regularizers.py",
+    "tests/inners/test_sparse_blocks.py",
 )
 
 

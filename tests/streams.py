@@ -16,7 +16,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from stoic import L2, Linear, LogSumExp, Problem
 from stoic.protocols import Array, Vector
-from stoic.schedules import Constants
+from stoic.theory.theorems import Constants
 
 
 class Law(Protocol):

@@ -6,7 +6,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from scipy.special import expit, kl_div
 
-from stoic.errors import InvalidProblem, check_positive, check_probability
+from stoic.checks import check_positive, check_probability
+from stoic.errors import InvalidProblem
 from stoic.protocols import Array, Vector
 
 

@@ -7,7 +7,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stoic.errors import InvalidParameter, check_count, check_probability
+from stoic.checks import check_count, check_probability
+from stoic.errors import InvalidParameter
 from stoic.protocols import Array
 
 

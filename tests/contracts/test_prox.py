@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from checks import generated, vectors
-from stoic.balls import prox_in_ball
-from stoic.regularizers import L1, L2, Anchored, Box, ElasticNet, LeavingLast, Simplex, Zero
+from stoic.regularizers import L1, L2, Anchored, Box, ElasticNet, LeavingLast, Simplex, Zero, prox_in_ball
 
 D = 4
 ANCHOR = np.array([0.5, -1.0, 0.0, 2.0])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stoic.engines import compiled
+from stoic.engines.compiled import engine as compiled
 
 
 @pytest.fixture

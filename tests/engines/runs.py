@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import stoic
-from stoic.engines.compiled import CompiledEngine
-from stoic.engines.plain import Chunk, Limits, run_chunk
+from stoic.engines.compiled.engine import CompiledEngine
+from stoic.engines.engine import Chunk, Limits
+from stoic.engines.plain import run_chunk
 from stoic.inners.metered import Metered
 from stoic.solvers.prox_boost import ProxBoosted, ProxStage
 

@@ -11,7 +11,7 @@ import stoic
 from engines.runs import make_inner, make_problem, make_solver, solve
 from spies import Spy
 from stoic.engines.choice import choose_engine
-from stoic.engines.compiled import CompiledEngine, missing
+from stoic.engines.compiled.engine import CompiledEngine, missing
 from stoic.engines.plain import PlainEngine
 from stoic.inners.metered import Metered
 

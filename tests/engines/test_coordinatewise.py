@@ -6,17 +6,16 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import stoic
 from checks import generated
 from engines.runs import LOSSES, OUTERS, Run, assert_same_run, boosted, make_problem, solve, solved_alike
 from engines.vectors import STORAGE, copied, explicit, make_scaled, make_thresholded, matrix_of, read_only
-from stoic.engines.translation import translate
-from stoic.kernels import coordinatewise
-from stoic.kernels.coordinatewise import Middle
-from stoic.kernels.jit import allocating_kernel
+from stoic.engines.compiled.problem import translate
+from stoic.engines.kernels.jit import allocating_kernel
+from stoic.engines.kernels.steps import coordinatewise
+from stoic.engines.kernels.steps.coordinatewise import Middle
 from stoic.means import MedianOfMeans, TrimmedMean
 
 

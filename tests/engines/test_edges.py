@@ -19,8 +19,8 @@ from engines.runs import (
     solve,
     solved_alike,
 )
-from stoic.engines.sparse_reference import sparse_init
-from stoic.engines.translation import translate
+from stoic.engines.compiled.problem import translate
+from stoic.engines.compiled.sparse_reference import sparse_init
 
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 each_alone = pytest.mark.parametrize("solver", MAKERS)

@@ -17,10 +17,9 @@ from engines.runs import (
     make_solver,
     solve,
 )
-from stoic.engines import compiled
-from stoic.engines import forms as engine_forms
-from stoic.engines.plain import Limits
-from stoic.engines.running import Live
+from stoic.engines.compiled import engine as compiled, vectors as engine_forms
+from stoic.engines.compiled.adapters.base import Live
+from stoic.engines.engine import Limits
 from stoic.inners.metered import Metered
 
 every_solver = pytest.mark.parametrize("solver", SOLVERS)

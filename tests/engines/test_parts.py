@@ -9,11 +9,12 @@ import scipy.sparse as sp
 
 import stoic
 from engines.vectors import STORAGE, explicit, make_scaled, make_thresholded, read_only, summed
-from stoic.engines.translation import translate
-from stoic.kernels import batches, civr, mscg, robust, rosc
-from stoic.kernels import thresholded as th
-from stoic.kernels.forms import settle
-from stoic.kernels.scaled import UU
+from stoic.engines.compiled.problem import translate
+from stoic.engines.kernels.parts import batches
+from stoic.engines.kernels.steps import civr, mscg, robust_mscg as robust, rosc
+from stoic.engines.kernels.vectors import thresholded as th
+from stoic.engines.kernels.vectors.any import settle
+from stoic.engines.kernels.vectors.scaled import UU
 from stoic.means import GeometricMedianOfMeans, SmallestBall
 from stoic.truncation import truncate, truncated_mean
 

@@ -17,9 +17,9 @@ from engines.runs import (
     solve,
     solved_alike,
 )
-from stoic.engines import compiled
-from stoic.kernels import robust
-from stoic.kernels.rows import CSR, Dense
+from stoic.engines.compiled import engine as compiled
+from stoic.engines.kernels.rows import CSR, Dense
+from stoic.engines.kernels.steps import robust_mscg as robust
 from stoic.means import GeometricMedianOfMeans, SmallestBall
 
 MEANS = {

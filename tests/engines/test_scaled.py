@@ -5,15 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from checks import generated, vectors
 from engines import wrapped
 from engines.vectors import STORAGE, explicit, make_scaled, matrix_of, regularizer_of, summed
-from stoic.balls import prox_in_ball
-from stoic.kernels import scaled
-from stoic.kernels.scaled import HOLDS, PEAK, SUM_A, TAIL, UC, UU, A, B
+from stoic.engines.kernels.vectors import scaled
+from stoic.engines.kernels.vectors.scaled import HOLDS, PEAK, SUM_A, TAIL, UC, UU, A, B
+from stoic.regularizers import prox_in_ball
 
 any_storage = pytest.mark.parametrize("storage", STORAGE)
 both_tails = pytest.mark.parametrize("has_tail", [False, True])

@@ -5,16 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from checks import generated, vectors
 from engines import wrapped
 from engines.vectors import STORAGE, copied, explicit, make_thresholded, matrix_of, regularizer_of, summed
-from stoic.balls import prox_in_ball
-from stoic.kernels import in_ball
-from stoic.kernels import thresholded as th
-from stoic.kernels.thresholded import N_BUCKETS, N_LINES
+from stoic.engines.kernels.vectors import ball as in_ball, thresholded as th
+from stoic.engines.kernels.vectors.thresholded import N_BUCKETS, N_LINES
+from stoic.regularizers import prox_in_ball
 
 any_storage = pytest.mark.parametrize("storage", STORAGE)
 both_tails = pytest.mark.parametrize("has_tail", [False, True])

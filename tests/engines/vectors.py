@@ -6,11 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import stoic
-from stoic.kernels import forms, scaled
-from stoic.kernels import thresholded as th
-from stoic.kernels.rows import CSR, Dense
-from stoic.kernels.scaled import Held, Scaled
-from stoic.kernels.thresholded import Thresholded
+from stoic.engines.kernels.rows import CSR, Dense
+from stoic.engines.kernels.vectors import any as forms, scaled, thresholded as th
+from stoic.engines.kernels.vectors.scaled import Held, Scaled
+from stoic.engines.kernels.vectors.thresholded import Thresholded
 from stoic.regularizers import Anchored, LeavingLast
 
 # --- rows ---

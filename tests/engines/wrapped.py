@@ -1,7 +1,9 @@
 """Kernels that call what is overloaded, so that the compiled bodies run and not those of Python."""
 
-from stoic.kernels import earlier, forms, in_ball, robust, rows, thresholded
-from stoic.kernels.jit import allocating_kernel, kernel
+from stoic.engines.kernels import rows
+from stoic.engines.kernels.jit import allocating_kernel, kernel
+from stoic.engines.kernels.steps import robust_mscg as robust
+from stoic.engines.kernels.vectors import any as forms, ball as in_ball, previous as earlier, thresholded
 
 
 @kernel

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import stoic
 from stoic import GroupDRORegressor
 from stoic.estimators import training
-from stoic.estimators.stopping import EarlyStopping
+from stoic.estimators.early_stopping import EarlyStopping
 
 N, D = 600, 4
 

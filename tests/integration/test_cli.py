@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import stoic
 from stoic.cli import bench as command
 from stoic.cli.main import COMMANDS, main
-from stoic.experiments import bench, workloads
-from stoic.experiments.outcomes import Measured
-from stoic.experiments.targets import TARGETS
+from stoic.studies.bench import measure as bench, workloads
+from stoic.studies.bench.report import Measured
+from stoic.studies.bench.targets import TARGETS
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def python(*args):
 BENCH = """
 import signal, sys, threading
 from stoic.cli.main import main
-from stoic.experiments import bench
-from stoic.experiments.outcomes import Measured
+from stoic.studies.bench import measure as bench
+from stoic.studies.bench.report import Measured
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where the tests run
 bench._FIGURES["growth-p"] = lambda load, turns: Measured([1.0], {})

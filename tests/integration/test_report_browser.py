@@ -7,9 +7,9 @@ import pytest
 
 from made_results import HOSTILE, made_results
 from made_tails import made_tails
-from stoic.experiments.page import write_page
-from stoic.experiments.report import chapter_of, write_report
-from stoic.experiments.tails.report import tails_chapter
+from stoic.reports.page import write_page
+from stoic.studies.confidence.chapter import tails_chapter
+from stoic.studies.paper.chapter import chapter_of, write_report
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.common.exceptions import NoAlertPresentException  # noqa: E402

@@ -7,7 +7,7 @@ import pytest
 
 import stoic
 from stoic import Status
-from stoic.schedules import Constants, theorem_1, theorem_3
+from stoic.theory.theorems import Constants, theorem_1, theorem_3
 
 RNG = np.random.default_rng(0)
 N, D = 2000, 3
@@ -89,7 +89,7 @@ def test_a_look_back_draws_nothing():
 
 @both_engines
 def test_the_engines_keep_the_same_draws(engine):
-    from stoic.driver import _Run
+    from stoic.solve.driver import _Run
 
     solver = stoic.MSCG(0.01, 4)
     run = _Run(PROBLEM, 3200, np.zeros(D), np.random.default_rng(0), {}, None, None)

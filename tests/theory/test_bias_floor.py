@@ -18,7 +18,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from stoic import L2, RROSC, GroupLoss, LogSumExp, Problem, Status, minimize
-from stoic.schedules import Constants, theorem_3
+from stoic.theory.theorems import Constants, theorem_3
 from streams import Signs, Stream
 
 CONSTANTS = Constants(C_f=0.8, L_f=0.25, C_g=1.0, L_g=0.0, sigma0=2.0, sigma1=0.0, mu=0.1)

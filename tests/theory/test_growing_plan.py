@@ -12,9 +12,9 @@ import pytest
 
 import stoic
 from stoic.errors import InvalidParameter
-from stoic.growing import growing_plan, growing_stage_terms
-from stoic.plans import Constants
-from stoic.schedules import theorem_3
+from stoic.theory.growing_batches import growing_plan, growing_stage_terms
+from stoic.theory.plans import Constants
+from stoic.theory.theorems import theorem_3
 
 ROUNDING = 1 + 1e-9
 ORDINARY = Constants(C_f=1.0, L_f=0.5, C_g=2.0, L_g=0.5, sigma0=1.0, sigma1=3.0, mu=0.1)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from stoic.means import n_vector_blocks
-from stoic.plans import Constants
-from stoic.schedules import one_stage_terms, theorem_1, theorem_2, theorem_3
+from stoic.theory.plans import Constants
+from stoic.theory.theorems import one_stage_terms, theorem_1, theorem_2, theorem_3
 
 ROUNDING = 1 + 1e-9
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from stoic import RMSCG, Status, minimize
-from stoic.schedules import theorem_1
+from stoic.theory.theorems import theorem_1
 from streams import Gaussian, RarePareto, Signs, smooth_maximum
 
 RUNS = 200

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from stoic import MSCG, RMSCG, Mean, Restarted, Status, minimize
-from stoic.schedules import theorem_2
+from stoic.theory.theorems import theorem_2
 from streams import RarePareto, smooth_maximum
 
 RUNS, DELTA = 64, 0.05

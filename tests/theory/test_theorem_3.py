@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binomtest
 
 from stoic import RROSC, Levels, Restarted, Status, minimize
-from stoic.schedules import theorem_3
+from stoic.theory.theorems import theorem_3
 from streams import RarePareto, mean_of_quadratics
 
 RUNS, DELTA = 64, 0.05

@@ -13,10 +13,10 @@ import pytest
 
 import stoic
 from stoic.errors import InvalidParameter
-from stoic.growing import growing_plan
-from stoic.plans import Constants
-from stoic.schedules import theorem_3
-from stoic.tracking_plan import tracked_plan, tracked_stage_terms
+from stoic.theory.growing_batches import growing_plan
+from stoic.theory.plans import Constants
+from stoic.theory.theorems import theorem_3
+from stoic.theory.tracked_values import tracked_plan, tracked_stage_terms
 
 ROUNDING = 1 + 1e-9
 CEILING = 1e-4  # ⌈6401 θκ⌉ is 6401 or 6402 where θκ = 1 up to rounding

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from stoic import L1, Constants, GroupLoss, LogSumExp, Problem, RROSCTracked, Status, minimize
-from stoic.tracking_plan import tracked_plan
+from stoic.theory.tracked_values import tracked_plan
 
 TAU, ALPHA, M = 10.0, 0.01, 10
 EPS0, EPS, DELTA = 1.2e-3, 3e-4, 0.05

@@ -11,7 +11,7 @@ from stoic.certificate.duality import duality_gap, has_conjugate, modulus_gap
 from stoic.certificate.fresh import fresh_certificate, samples_needed
 from stoic.certificate.improving import improving
 from stoic.certificate.linear_models import unknown_convexity
-from stoic.errors import check_count, check_positive, check_probability
+from stoic.checks import check_count, check_positive, check_probability
 from stoic.problem import Problem
 from stoic.protocols import Vector
 

@@ -11,10 +11,11 @@ from stoic.certificate.gaps import least_gap
 from stoic.certificate.linear_models import unknown_convexity
 from stoic.certificate.local import MOST_VARIABLES, local_estimate
 from stoic.certificate.tangents import Tangent, is_entropic, measured_tangent
-from stoic.errors import InvalidParameter, check_count, check_positive, check_probability
+from stoic.checks import check_count, check_positive, check_probability
+from stoic.errors import InvalidParameter
+from stoic.pilot.fixed_sample import draw_sample
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.samples import draw_sample
 
 _PROBE_SHARE, _MOST_PROBED = 10, 1000  # a tenth of the draws, but no more than these, for the local estimate
 _DRAWS, _DRAWS_ENTROPIC = 9, 13  # for each block, so that eight are left for it after probe and reference

@@ -23,8 +23,7 @@ from stoic.certificate.confidence import Rise, widest
 from stoic.certificate.tangents import Tangent
 from stoic.problem import Problem
 from stoic.protocols import Array, Regularizer, Vector
-from stoic.regularizers import Box, LeavingLast, Simplex
-from stoic.terms import terms_of
+from stoic.regularizers import Box, LeavingLast, Simplex, terms_of
 
 _SCALES = 2.0 ** np.arange(-8.0, 8.5, 0.5)  # of the step to the point at which a subgradient of r is taken
 _SINGULAR = 1e-12  # of the largest eigenvalue

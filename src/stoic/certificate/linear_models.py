@@ -15,7 +15,7 @@ from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
 from stoic.inners.metered import Metered
 from stoic.inners.moments import Moments
-from stoic.mean_variance import MeanVariance
+from stoic.outers import MeanVariance
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Array, Vector
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from stoic.pilot.fixed_sample import Sample, length
 from stoic.protocols import Vector
-from stoic.samples import Sample, length
-from stoic.terms import terms_of
+from stoic.regularizers import terms_of
 
 MOST_VARIABLES = 256
 

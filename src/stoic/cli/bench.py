@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from stoic.cli.main import INTERRUPTED
-from stoic.experiments.targets import TARGETS
+from stoic.studies.bench.targets import TARGETS
 
 if TYPE_CHECKING:
-    from stoic.experiments.outcomes import Outcome, Report
+    from stoic.studies.bench.report import Outcome, Report
 
 
 def _writable(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
@@ -78,8 +78,8 @@ def bench(size: str, repetitions: int, json_path: Path | None, only: tuple[str, 
 
 
 def _measure(size: str, repetitions: int, only: tuple[str, ...], output: "_Output") -> "Report":
-    from stoic.experiments.bench import run_bench  # noqa: PLC0415 - imports NumPy, which --help does without
-    from stoic.progress import progress_bar  # noqa: PLC0415
+    from stoic.solve.progress import progress_bar  # noqa: PLC0415
+    from stoic.studies.bench.measure import run_bench  # noqa: PLC0415 - imports NumPy, which --help does without
 
     with progress_bar(repetitions * len(set(only) or TARGETS), visible=True) as show:
         report = run_bench(size, repetitions=repetitions, only=only, progress=show, callback=output.update)

@@ -9,7 +9,7 @@ import click
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 def report(folder: Path) -> None:
     """Make the tables, the figures and report.html of the experiment in DIR anew, from its store alone."""
-    from stoic.experiments.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
+    from stoic.studies.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
 
     click.echo(write_outputs(folder))
     click.echo(f"The report: {(folder / 'report.html').resolve()}")

@@ -57,9 +57,9 @@ def reproduce(
 
 
 def _run(out: Path, config: Path | None, given: dict[str, Any], jobs: int | None, retry_failed: bool) -> None:
-    from stoic.experiments.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
-    from stoic.experiments.runner import run_experiment  # noqa: PLC0415
-    from stoic.experiments.spec import make_spec  # noqa: PLC0415
+    from stoic.studies.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
+    from stoic.studies.paper.runner import run_experiment  # noqa: PLC0415
+    from stoic.studies.paper.spec import make_spec  # noqa: PLC0415
 
     spec = make_spec(given, config)
     show_settings(spec.model_dump(), out)

@@ -132,7 +132,7 @@ class Bars:
     def show(self, done: int, total: int, what: str) -> None:
         """Show that some of the runs of one kind are done."""
         if what != self._what:
-            from stoic.progress import progress_bar  # noqa: PLC0415
+            from stoic.solve.progress import progress_bar  # noqa: PLC0415
 
             self._stack.close()
             self._update = self._stack.enter_context(progress_bar(max(1, total), visible=True))

@@ -55,10 +55,10 @@ def tails(
 
 
 def _run(out: Path, config: Path | None, given: dict[str, Any], jobs: int | None, retry_failed: bool) -> None:
-    from stoic.experiments.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
-    from stoic.experiments.settings import checked  # noqa: PLC0415
-    from stoic.experiments.tails.runner import run_tails  # noqa: PLC0415
-    from stoic.experiments.tails.spec import TailsSpec  # noqa: PLC0415
+    from stoic.studies.confidence.runner import run_tails  # noqa: PLC0415
+    from stoic.studies.confidence.spec import TailsSpec  # noqa: PLC0415
+    from stoic.studies.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
+    from stoic.studies.shared.settings import checked  # noqa: PLC0415
 
     spec = checked(TailsSpec, given, config)
     show_settings(spec.model_dump(), out)

@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-from stoic.datasets.kept import CSR
+from stoic.datasets.compressed import as_path
 from stoic.datasets.libsvm import read_libsvm
+from stoic.datasets.parsed_cache import CSR
 from stoic.datasets.splits import Split
-from stoic.datasets.streams import as_path
 from stoic.errors import InvalidProblem
 from stoic.protocols import Vector
 

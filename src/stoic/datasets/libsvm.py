@@ -12,10 +12,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from stoic.datasets import kept
-from stoic.datasets.kept import CSR
-from stoic.datasets.streams import CutOff, as_path, open_bytes
-from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency, check_count
+from stoic.checks import check_count
+from stoic.datasets import parsed_cache as kept
+from stoic.datasets.compressed import CutOff, as_path, open_bytes
+from stoic.datasets.parsed_cache import CSR
+from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
 from stoic.protocols import Vector
 
 _LARGEST_INDEX = 2**31 - 1

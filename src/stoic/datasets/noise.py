@@ -8,7 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from stoic.errors import InvalidParameter, check_count, check_positive, check_real
+from stoic.checks import check_count, check_positive, check_real
+from stoic.errors import InvalidParameter
 from stoic.inners.validation import check_vector
 from stoic.protocols import Vector
 

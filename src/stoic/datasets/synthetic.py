@@ -8,7 +8,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stoic.errors import InvalidParameter, check_count, check_positive
+from stoic.checks import check_count, check_positive
+from stoic.errors import InvalidParameter
 
 CSR: TypeAlias = Any  # scipy.sparse.csr_array of float64 or float32 with int32 indices
 Vector: TypeAlias = NDArray[np.float64]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
+from stoic.datasets.compressed import as_path, open_bytes
 from stoic.datasets.libsvm import read_libsvm
-from stoic.datasets.streams import as_path, open_bytes
 from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
 from stoic.protocols import Vector
 
@@ -190,7 +190,7 @@ def _as_columns(path: Path, table: Any) -> "list[Column]":
 
 
 def _as_table(path: Path, columns: "Sequence[Column]", target: str | None, group: str | None) -> Table:
-    from stoic.datasets.encodings import Encoding  # noqa: PLC0415 - imports pyarrow
+    from stoic.datasets.encoding import Encoding  # noqa: PLC0415 - imports pyarrow
 
     by_name = {column.name: column for column in columns}
     check_names(path, {"target": str(target), **({} if group is None else {"group": group})}, list(by_name))

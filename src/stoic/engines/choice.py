@@ -1,15 +1,12 @@
 """Which engine runs a solve."""
 
 import logging
-from typing import Any, Protocol
 
-from numpy.random import Generator
-
-from stoic.engines.plain import Chunk, Limits, PlainEngine
+from stoic.engines.engine import Engine
+from stoic.engines.plain import PlainEngine
 from stoic.errors import IncompatibleParts
 from stoic.inners.metered import Metered
 from stoic.problem import Problem
-from stoic.protocols import Vector
 from stoic.solvers.base import AnySolver
 
 _log = logging.getLogger("stoic")
@@ -21,28 +18,10 @@ _KERNELS = ("compiled", "renumbered")
 _MANY, _MANY_ENTRIES = 50_000, 100_000_000
 
 
-class Engine(Protocol):
-    """What `minimize` asks of an engine."""
-
-    def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
-        """Return the state before the first step."""
-        ...
-
-    def run_chunk(
-        self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
-    ) -> Chunk:
-        """Go on from a chunk boundary to the next one."""
-        ...
-
-    def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:
-        """Return the chunk with a state of the solver's own type, from which any engine can go on."""
-        ...
-
-
 def check_engine(engine: str, problem: Problem, meter: Metered) -> None:
     """Raise `IncompatibleParts`, before a draw, if kernels are asked for and lack a part."""
     if engine in _KERNELS:
-        from stoic.engines.translation import missing_parts  # noqa: PLC0415 - loads numba
+        from stoic.engines.compiled.problem import missing_parts  # noqa: PLC0415 - loads numba
 
         _refuse(engine, missing_parts(problem, meter.inner))
 
@@ -63,7 +42,7 @@ def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Meter
     is_short = meter.left < _MANY and meter.left * problem.dimension < _MANY_ENTRIES
     if engine == "plain" or (engine == "auto" and is_short):
         return PlainEngine()
-    from stoic.engines.compiled import CompiledEngine, missing  # noqa: PLC0415 - loads numba
+    from stoic.engines.compiled.engine import CompiledEngine, missing  # noqa: PLC0415 - loads numba
 
     lacking = missing(solver, problem, meter)
     if not lacking:

@@ -2,39 +2,16 @@
 
 import math
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
+from stoic.engines.engine import Chunk, Limits, Status
 from stoic.inners.metered import BudgetSpent, Metered
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.result import Status
 from stoic.solvers.base import AnySolver
-
-
-class Chunk(NamedTuple):
-    """A run at a chunk boundary: its state, the counts so far, and why it is over (None: it goes on).
-
-    `watched` counts the estimates (batches or samples) that could have been truncated.
-    """
-
-    state: Any
-    n_steps: int = 0
-    watched: int = 0
-    truncated_y: int = 0
-    truncated_z: int = 0
-    stage: int = 0
-    ending: Status | None = None
-
-
-class Limits(NamedTuple):
-    """Where a chunk ends: at the first step that reaches `samples`, after `steps`, or at a time."""
-
-    samples: int
-    steps: int
-    deadline: float
 
 
 def run_chunk(

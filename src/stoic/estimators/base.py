@@ -16,22 +16,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.certificate.certificate import Certificate
 from stoic.certificate.certifying import certify
-from stoic.errors import InvalidProblem, check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.checks import check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.engines.engine import Status
+from stoic.errors import InvalidProblem
 from stoic.estimators.convergence import Convergence, converge
+from stoic.estimators.early_stopping import EarlyStopping, split_by_group
 from stoic.estimators.frames import Frame, Target
+from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
 from stoic.estimators.scaling import Scaling
-from stoic.estimators.stopping import EarlyStopping, split_by_group
-from stoic.estimators.streaming import Memory, group_sizes, learn, mean_curvature
+from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.training import Rows, Trained, Trainer
 from stoic.estimators.watching import Watch
-from stoic.estimators.zeros import with_zeros
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_sizes, check_weight, refuse_masks
 from stoic.losses import Loss
 from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, Zero
-from stoic.result import Record, Result, Status
+from stoic.solve.result import Record, Result
 from stoic.solvers import METHODS
 
 FLOATS = (np.float64, np.float32)

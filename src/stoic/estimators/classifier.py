@@ -8,7 +8,8 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from stoic.errors import InvalidParameter, InvalidProblem, check_one_of
+from stoic.checks import check_one_of
+from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.base import Batch, GroupDROModel
 from stoic.estimators.frames import Target
 from stoic.losses import Logistic, Loss

@@ -6,7 +6,7 @@ from stoic.certificate.duality import duality_gap
 from stoic.estimators.training import Trainer, is_ended
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.result import Record, Result
+from stoic.solve.result import Record, Result
 from stoic.solvers.newton import Newton
 
 _MOST_STEPS = 50

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from stoic.errors import InvalidProblem, check_one_of, check_positive, check_probability
+from stoic.checks import check_one_of, check_positive, check_probability
+from stoic.errors import InvalidProblem
 from stoic.estimators.base import Batch, GroupDROModel
 from stoic.estimators.frames import Frame, Target
 from stoic.estimators.locating import group_medians, spread, weighted_quantile

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from stoic.errors import InvalidParameter, InvalidProblem, check_one_of, check_probability
+from stoic.checks import check_one_of, check_probability
+from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
 from stoic.means import MedianOfMeans, median_of_means

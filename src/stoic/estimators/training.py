@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from stoic.driver import minimize
+from stoic.engines.engine import Status
 from stoic.estimators.locating import spread, tamed_mean, weighted_quantile
 from stoic.estimators.watching import Watch
 from stoic.estimators.wild import calmed, is_reached, width_of, within_reach
@@ -23,7 +23,8 @@ from stoic.losses import Loss, Squared
 from stoic.outers import Linear, LogSumExp
 from stoic.problem import Problem
 from stoic.protocols import Outer, Regularizer, Vector
-from stoic.result import Record, Result, Status
+from stoic.solve.driver import minimize
+from stoic.solve.result import Record, Result
 from stoic.solvers import Method
 from stoic.solvers.newton import Newton
 

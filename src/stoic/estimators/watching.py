@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from stoic.losses import Loss
 from stoic.protocols import Vector
-from stoic.result import Record
+from stoic.solve.result import Record
 
 
 class Stopping(Protocol):

@@ -7,11 +7,11 @@ from typing import Any
 
 from stoic.datasets.tables import is_libsvm
 from stoic.errors import InvalidParameter
-from stoic.experiments.rows import in_columns
 from stoic.fitting.files import columns_as_csv, fit_file, predict_file, save_fitted, write_columns
 from stoic.fitting.inspection import Section, groups_of, inspect_model, inspect_rows
 from stoic.fitting.schemas import Schema
 from stoic.fitting.summary import write_summary
+from stoic.reports.text_tables import in_columns
 
 _ROLES = ("target", "group", "weight")
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from stoic.errors import DamagedFile, InvalidParameter, InvalidProblem
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
-from stoic.estimators.models import load_columns, load_model, save_model
+from stoic.estimators.files import load_columns, load_model, save_model
 from stoic.estimators.regressor import GroupDRORegressor
-from stoic.experiments.rows import as_csv
 from stoic.fitting.schemas import Schema, Table, read_labels
-from stoic.writing import replace_file
+from stoic.reports.text_tables import as_csv
+from stoic.storage.atomic import replace_file
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.locating import spread
-from stoic.estimators.tails import TailIndex, advice, tail_index
+from stoic.estimators.tail_index import TailIndex, advice, tail_index
 from stoic.fitting.files import load_fitted
 from stoic.fitting.schemas import Schema, Table
 from stoic.inners.labels import encode_groups

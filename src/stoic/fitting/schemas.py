@@ -16,7 +16,7 @@ from stoic.protocols import Vector
 
 if TYPE_CHECKING:
     from stoic.datasets.columns import Column
-    from stoic.datasets.encodings import Encoding
+    from stoic.datasets.encoding import Encoding
 
 
 class Table(NamedTuple):
@@ -69,7 +69,7 @@ class Schema:
             self._check_unnamed(path)
             X, y = read_libsvm(path)
             return self, Table(X, y, None, None)
-        from stoic.datasets.encodings import Encoding  # noqa: PLC0415 - imports pyarrow
+        from stoic.datasets.encoding import Encoding  # noqa: PLC0415 - imports pyarrow
 
         columns = read_columns(path)
         by_name = {column.name: column for column in columns}
@@ -132,7 +132,7 @@ class Schema:
         """Return the schema that `as_json` told."""
         if told["encoding"] is None:
             return cls(**{**told, "leave_out": tuple(told["leave_out"])})
-        from stoic.datasets.encodings import Encoding  # noqa: PLC0415 - imports pyarrow
+        from stoic.datasets.encoding import Encoding  # noqa: PLC0415 - imports pyarrow
 
         parts = {"leave_out": tuple(told["leave_out"]), "encoding": Encoding.from_json(told["encoding"])}
         return cls(**{**told, **parts})

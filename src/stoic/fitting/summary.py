@@ -10,11 +10,11 @@ from stoic import __version__
 from stoic.estimators.displays.convergence import ConvergenceDisplay
 from stoic.estimators.displays.group_risk import GroupRiskDisplay
 from stoic.estimators.displays.tail import TailDisplay
-from stoic.experiments.drawing import new_figure
-from stoic.experiments.markup import Html, element, inert, joined, table, terms
 from stoic.fitting.files import Fitted
 from stoic.fitting.inspection import Section, inspect_rows, model_sections
-from stoic.writing import replace_file
+from stoic.reports.figures import new_figure
+from stoic.reports.html import Html, element, inert, joined, table, terms
+from stoic.storage.atomic import replace_file
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -52,7 +52,7 @@ def summary_text(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
             _tails(fitted),
         ]
     )
-    style = (files("stoic.experiments") / "report_files" / "page.css").read_text(encoding="utf-8")
+    style = (files("stoic.reports") / "report_files" / "page.css").read_text(encoding="utf-8")
     head = joined(
         [
             Html('<meta charset="utf-8">'),

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from stoic.errors import IncompatibleParts, InvalidParameter, InvalidProblem, check_count
+from stoic.checks import check_count
+from stoic.errors import IncompatibleParts, InvalidParameter, InvalidProblem
 from stoic.inners.blocks import block_bounds
 from stoic.protocols import Array, Vector
 

@@ -11,9 +11,9 @@ from stoic.inners.blocks import block_means, require_one_block, sums_by
 from stoic.inners.designs import Matrix, RowBatch, make_design
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
+from stoic.inners.named_losses import resolve_loss
 from stoic.inners.validation import check_matrix, check_vector, check_weight
 from stoic.losses import Loss
-from stoic.named_losses import resolve_loss
 from stoic.protocols import Array, Vector
 
 

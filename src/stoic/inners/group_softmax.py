@@ -7,7 +7,8 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, softmax
 
-from stoic.errors import InvalidProblem, check_count
+from stoic.checks import check_count
+from stoic.errors import InvalidProblem
 from stoic.inners.blocks import block_means, require_one_block, sums_by
 from stoic.inners.designs import RowBatch
 from stoic.inners.group_loss import GroupLoss

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from stoic.engines.kernels.parts.blocks import Tile, add_products, add_squared_distances, fill_tile, predict_rows
+from stoic.engines.kernels.rows import csr_rows, read_only
 from stoic.inners.blocks import IntArray
 from stoic.inners.designs import RowBatch
 from stoic.inners.group_loss import GroupLoss
-from stoic.kernels.blocks import Tile, add_products, add_squared_distances, fill_tile, predict_rows
-from stoic.kernels.rows import csr_rows, read_only
 from stoic.means import smallest_ball_index
 from stoic.protocols import Array, Vector
 

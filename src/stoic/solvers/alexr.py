@@ -8,7 +8,7 @@ from numpy.random import Generator
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.solvers.base import AUTO, UNBOUNDED, Info, either, method, planned
-from stoic.solvers.tracking import TrackedState, Tracking
+from stoic.solvers.two_scale import TrackedState, Tracking
 
 
 @method("alexr")

@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from stoic.problem import Problem
 from stoic.solvers.base import Info, PowerLaw, method
-from stoic.solvers.tracking import StepRule, TrackedState, TwoScale
+from stoic.solvers.two_scale import StepRule, TrackedState, TwoScale
 
 
 @method("asc-pg")

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from numpy.random import Generator
 
-from stoic.errors import InvalidParameter, check_count, check_positive, check_probability, check_real
+from stoic.checks import check_count, check_positive, check_probability, check_real
+from stoic.errors import InvalidParameter
 from stoic.means import MeanEstimator
 from stoic.pilot import Pilot
 from stoic.problem import Problem

@@ -17,8 +17,8 @@ from stoic.losses import Squared
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Array, Vector
+from stoic.regularizers import Terms, terms_of
 from stoic.solvers.base import Info, Settings, method
-from stoic.terms import Terms, terms_of
 
 Mask: TypeAlias = NDArray[np.bool_]
 

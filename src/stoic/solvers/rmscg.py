@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from stoic.means import GeometricMedianOfMeans, Mean, MeanEstimator, SmallestBall
 from stoic.pilot import Pilot
-from stoic.plans import Plan, Stage
 from stoic.solvers.base import AUTO, Recipe, either, method
 from stoic.solvers.mscg import MSCG
 from stoic.solvers.restarted import Restarted
+from stoic.theory.plans import Plan, Stage
 
 
 @method("rmscg")

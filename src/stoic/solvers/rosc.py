@@ -7,15 +7,16 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.random import Generator
 
-from stoic.balls import prox_in_ball
-from stoic.errors import InvalidParameter, check_real
+from stoic.checks import check_real
+from stoic.errors import InvalidParameter
 from stoic.means import MeanEstimator, SmallestBall, n_vector_blocks
 from stoic.pilot import Pilot
-from stoic.plans import TruncatedStage
-from stoic.probes import median_distance
+from stoic.pilot.probes import median_distance
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Array, Vector
+from stoic.regularizers import prox_in_ball
 from stoic.solvers.base import AUTO, UNBOUNDED, Averaging, Info, either, method, planned, running_mean
+from stoic.theory.plans import TruncatedStage
 from stoic.truncation import Levels, truncated_mean
 
 

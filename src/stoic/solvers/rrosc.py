@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
-from stoic.plans import Plan, TruncatedStage
 from stoic.solvers.base import AUTO, Recipe, either, method
 from stoic.solvers.restarted import Restarted
 from stoic.solvers.rosc import ROSC, Calibrated
+from stoic.theory.plans import Plan, TruncatedStage
 from stoic.truncation import Levels
 
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stoic.pilot import Pilot
-from stoic.plans import Plan, TruncatedStage
 from stoic.solvers.base import either, method
 from stoic.solvers.restarted import Restarted
 from stoic.solvers.rosc import ROSC
 from stoic.solvers.rrosc import RROSC
 from stoic.solvers.tracked_rosc import TrackedROSC
+from stoic.theory.plans import Plan, TruncatedStage
 
 
 @method("auto")

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from stoic.balls import prox_in_ball
-from stoic.errors import IncompatibleParts, check_real
+from stoic.checks import check_real
+from stoic.errors import IncompatibleParts
 from stoic.means import MeanEstimator, SmallestBall
 from stoic.pilot import Pilot
-from stoic.probes import median_distance
+from stoic.pilot.probes import median_distance
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector
+from stoic.regularizers import prox_in_ball
 from stoic.solvers.base import AUTO, Averaging, Info, Recipe, either, method, running_mean
 from stoic.solvers.restarted import Restarted
 from stoic.truncation import truncate

@@ -6,7 +6,7 @@ from numpy.random import Generator
 
 from stoic.problem import Problem
 from stoic.solvers.base import Info, method
-from stoic.solvers.tracking import TrackedState, TwoScale
+from stoic.solvers.two_scale import TrackedState, TwoScale
 
 
 @method("scsc")

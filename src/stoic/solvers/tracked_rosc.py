@@ -5,10 +5,10 @@ from typing import Literal, Self
 
 from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
-from stoic.plans import TruncatedStage
 from stoic.protocols import Vector
 from stoic.solvers.base import AUTO, either
 from stoic.solvers.rosc import ROSC, Calibrated
+from stoic.theory.plans import TruncatedStage
 
 MEMORIES = 40.0
 """How many times over y forgets in a stage; from 20 to 160 the gap hardly changes (benchmarks/tracking.py)."""

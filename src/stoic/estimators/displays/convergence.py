@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from stoic.errors import InvalidProblem
-from stoic.estimators.displays.drawing import COLORS, GRAY, axes_for, tidy
-from stoic.result import Record
+from stoic.estimators.displays.axes import axes_for, tidy
+from stoic.reports.palette import COLORS, GRAY
+from stoic.solve.result import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

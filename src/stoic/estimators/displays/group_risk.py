@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.estimators.displays.drawing import COLORS, GRAY, axes_for, tidy
+from stoic.estimators.displays.axes import axes_for, tidy
 from stoic.estimators.scoring import errors_of
 from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
+from stoic.reports.palette import COLORS, GRAY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

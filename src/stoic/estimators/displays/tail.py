@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.errors import InvalidProblem
-from stoic.estimators.displays.drawing import COLORS, GRAY, axes_for, tidy
-from stoic.estimators.tails import distances, hill
+from stoic.estimators.displays.axes import axes_for, tidy
+from stoic.estimators.tail_index import distances, hill
 from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_vector
 from stoic.protocols import Vector
+from stoic.reports.palette import COLORS, GRAY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,0 +1,49 @@
+"""Checks of parameters that every boundary shares: what was given, what is required."""
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+from stoic.errors import InvalidParameter
+
+
+def check_real(name: str, value: object, *, low: float = -math.inf, high: float = math.inf) -> float:
+    """Return `value` as a float with low <= value <= high, or raise `InvalidParameter`."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not low <= float(value) <= high:
+        raise InvalidParameter(f"{name}={value!r} is not a number {_range(low, high)}.")
+    return float(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return `value` as a finite float > 0, or raise `InvalidParameter`."""
+    number = check_real(name, value)
+    if not 0.0 < number < math.inf:
+        raise InvalidParameter(f"{name}={value!r} is not a positive finite number.")
+    return number
+
+
+def check_probability(name: str, value: object) -> float:
+    """Return `value` as a float strictly between 0 and 1, or raise `InvalidParameter`."""
+    number = check_real(name, value)
+    if not 0.0 < number < 1.0:
+        raise InvalidParameter(f"{name}={value!r} is not strictly between 0 and 1.")
+    return number
+
+
+def check_count(name: str, value: object, *, low: int = 1) -> int:
+    """Return `value` as an int >= low, or raise `InvalidParameter`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < low:
+        raise InvalidParameter(f"{name}={value!r} is not a whole number >= {low}.")
+    return int(value)
+
+
+def check_one_of(name: str, value: object, allowed: Sequence[object]) -> None:
+    """Raise `InvalidParameter` unless `value` is one of those allowed."""
+    if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
+        raise InvalidParameter(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
+
+
+def _range(low: float, high: float) -> str:
+    if math.isinf(high):
+        return "that is not NaN" if math.isinf(low) else f">= {low:g}"
+    return f"in [{low:g}, {high:g}]"

@@ -1,0 +1,1 @@
+"""The compiled engine: problems, vectors and solvers as kernels take them."""

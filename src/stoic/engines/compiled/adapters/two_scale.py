@@ -1,0 +1,110 @@
+"""SCGD, ASC-PG, SCSC and ALEXR in kernels: y moves along with w."""
+
+import numpy as np
+
+from stoic.engines.compiled.adapters.base import FormRunner, Rows
+from stoic.engines.compiled.problem import Translated
+from stoic.engines.kernels.steps.two_scale import Rates, asc_pg_steps, scgd_steps, scsc_steps
+from stoic.engines.kernels.vectors.previous import ALL, N_SCALARS, SCALE, SHIFT, TAIL, Earlier, earlier_point
+from stoic.engines.kernels.vectors.scaled import Scaled
+from stoic.protocols import Vector
+from stoic.solvers.alexr import ALEXR
+from stoic.solvers.asc_pg import ASCPG
+from stoic.solvers.base import PowerLaw
+from stoic.solvers.scgd import SCGD
+from stoic.solvers.scsc import SCSC
+from stoic.solvers.two_scale import TrackedState
+
+
+class TwoScaleRunner(FormRunner):
+    """SCGD and ASC-PG: the previous point is not needed."""
+
+    def __init__(self, solver: SCGD | ASCPG, problem: Translated) -> None:
+        self.solver, self.problem = solver, problem
+        self.batches = solver.batches_per_step
+        self.steps = scgd_steps if isinstance(solver, SCGD) else asc_pg_steps
+
+    def begin(self, state: TrackedState) -> None:
+        """Take over from a state."""
+        super().begin(state)
+        self.y, self.previous = state.y.copy(), state.previous
+
+    def run(self, t: int, rows: Rows, counts: Rows) -> None:
+        """Take the steps."""
+        problem, solver = self.problem, self.solver
+        rates = Rates(*(_sequence(law, t, len(rows)) for law in (solver.steps, solver.weights)))
+        batches = rows if self.batches == 2 else rows[:, 0]
+        parts = problem.data, problem.outer, problem.penalty
+        self.steps(*parts, rates, self.form.vector, self.y, batches, self.scratch, counts)
+
+    def state(self, t: int) -> TrackedState:
+        """Return the state at step t."""
+        return TrackedState(self.form.w(), self.form.average(t), t, self.y.copy(), self.previous)
+
+
+class CorrectedRunner(FormRunner):
+    """SCSC and ALEXR: the batch is evaluated at the previous point too."""
+
+    def __init__(self, solver: SCSC | ALEXR, problem: Translated) -> None:
+        self.solver, self.problem = solver, problem
+        self.batches = 1 if isinstance(solver, SCSC) else 2
+
+    def begin(self, state: TrackedState) -> None:
+        """Take over from a state; the previous point is set everywhere."""
+        super().begin(state)
+        self.y, self.starts_at = state.y.copy(), state.t if state.previous is state.w else -1
+        vector, scalars = self.form.vector, np.zeros(N_SCALARS)
+        last = self.problem.inward(state.previous)[: self.form.size].copy()
+        scalars[SCALE], scalars[ALL] = 1.0, 1.0
+        if isinstance(vector, Scaled) and self.problem.anchor.center is not None:
+            last -= vector.c
+            scalars[SHIFT] = 1.0
+        if self.form.has_tail:
+            scalars[TAIL] = state.previous[-1]
+        shape = self.problem.inner.n_groups, self.solver.batch_size
+        self.earlier = Earlier(last, np.zeros(shape, dtype=np.int64), scalars)
+
+    def run(self, t: int, rows: Rows, counts: Rows) -> None:
+        """Take the steps."""
+        problem = self.problem
+        rates, extrapolation = self._rates(t, len(rows))
+        scsc_steps(
+            problem.data,
+            problem.outer,
+            problem.penalty,
+            rates,
+            extrapolation,
+            self.form.vector,
+            self.earlier,
+            self.y,
+            rows,
+            self.scratch,
+            counts,
+        )
+
+    def state(self, t: int) -> TrackedState:
+        """Return the state at step t."""
+        w = self.form.w()
+        if t == self.starts_at:
+            return TrackedState(w, self.form.average(t), t, self.y.copy(), w)
+        previous = np.empty_like(w)
+        earlier_point(self.form.vector, self.earlier, previous[: self.form.size])
+        if self.form.has_tail:
+            previous[-1] = self.earlier.scalars[TAIL]
+        return TrackedState(w, self.form.average(t), t, self.y.copy(), self.problem.outward(previous))
+
+    def evaluations(self, t: int, n_steps: int) -> int:
+        """Return one more a step than there are batches; at the start both points are one."""
+        return (self.batches + 1) * n_steps - (t == self.starts_at)
+
+    def _rates(self, first: int, n_steps: int) -> tuple[Rates, float]:
+        solver = self.solver
+        if isinstance(solver, SCSC):
+            laws = _sequence(solver.steps, first, n_steps), _sequence(solver.weights, first, n_steps)
+            return Rates(*laws), 0.0
+        constant = np.full(n_steps, float(solver.step_size)), np.full(n_steps, float(solver.weight))
+        return Rates(*constant), float(solver.extrapolation)
+
+
+def _sequence(law: PowerLaw, first: int, n_steps: int) -> Vector:
+    return np.asarray(law.start * (1.0 + np.arange(first, first + n_steps) / law.delay) ** -law.power)

@@ -1,0 +1,1 @@
+"""Losses, outer functions and means of batches in kernels."""

@@ -1,0 +1,1 @@
+"""The steps of the solvers in kernels, one file a family."""

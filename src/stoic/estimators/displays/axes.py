@@ -1,0 +1,25 @@
+"""Axes: those that a picture is drawn on."""
+
+from typing import TYPE_CHECKING, Any
+
+from stoic.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
+    """Return the axes that were given, or new ones, in a figure of pyplot's."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
+    except ImportError:
+        raise MissingDependency("pictures need matplotlib; run pip install matplotlib.") from None
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def tidy(ax: "Axes", **labels: Any) -> None:
+    """Give axes their labels, and take away the frame that says nothing."""
+    ax.set(**labels)
+    ax.spines[["top", "right"]].set_visible(False)

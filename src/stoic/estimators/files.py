@@ -1,0 +1,217 @@
+"""Models in files: one sealed archive without pickle, which tells what is in it and is checked when it is read."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from stoic import __version__
+from stoic.errors import DamagedFile, InvalidParameter
+from stoic.estimators.base import GroupDROModel
+from stoic.estimators.classifier import GroupDROClassifier
+from stoic.estimators.frames import Frame, Target
+from stoic.estimators.online import Memory
+from stoic.estimators.regressor import GroupDRORegressor
+from stoic.estimators.scaling import Scaling
+from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
+from stoic.regularizers import L1, L2, ElasticNet, Zero
+from stoic.storage.archive import read_archive, write_archive
+
+FORMAT = 1
+"""The version of the files that are written; older ones stay readable."""
+
+_MODELS = {kind.__name__: kind for kind in (GroupDRORegressor, GroupDROClassifier)}
+_PARTS = {kind.__name__: kind for kind in (Squared, Huber, Absolute, Quantile, Logistic, Zero, L1, L2, ElasticNet)}
+_MARK = "stoic model"
+_UNTOLD = {"callbacks", "random_state"}  # settings that are not kept: functions, and generators
+_FACTS = ("n_iter_", "n_samples_drawn_", "truncation_", "history_", "converged_", "n_features_in_")
+
+
+def save_model(
+    model: GroupDROModel, path: str | os.PathLike[str], *, columns: Mapping[str, Any] | None = None
+) -> None:
+    """Write a fitted model to one file, in one move.
+
+    The file is a ``.npz`` archive of arrays and JSON with a checksum over all of it: no pickle, nothing that runs
+    when it is read. Callbacks and `random_state` are not kept, nor is the certificate, which needs the data.
+
+    Parameters
+    ----------
+    model : GroupDRORegressor or GroupDROClassifier
+        After `fit`.
+    path : path
+    columns : mapping, optional
+        What made the columns of X from a table, as JSON has it; `load_columns` gives it back.
+
+    Raises
+    ------
+    InvalidParameter
+        If the model is of another kind, or its method is not one with a name.
+    OSError
+        If the file cannot be written; an old one is left as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from stoic import GroupDRORegressor, load_model, save_model
+    >>> X, y = np.arange(8.0).reshape(-1, 1), np.arange(8.0)
+    >>> model = GroupDRORegressor().fit(X, y, groups=[0, 1] * 4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, f"{folder}/model.stoic")
+    ...     again = load_model(f"{folder}/model.stoic")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    if type(model).__name__ not in _MODELS:
+        raise InvalidParameter(f"model={model!r} is not one of {', '.join(_MODELS)}.")
+    check_is_fitted(model)
+    settings = {name: value for name, value in model.get_params().items() if name not in _UNTOLD}
+    if not isinstance(settings["method"], str):
+        raise InvalidParameter(f"method={settings['method']!r} cannot be saved; only methods with a name can.")
+    memory = model.memory_
+    labels = {"groups": model.groups_, "classes": getattr(model, "classes_", None)}
+    names = getattr(model, "feature_names_in_", None)
+    meta = {
+        "what": _MARK,
+        "format": FORMAT,
+        "stoic": __version__,
+        "kind": type(model).__name__,
+        "settings": {name: _plain(value) for name, value in settings.items()},
+        "labels": {name: _told(values) for name, values in labels.items() if values is not None},
+        "names": None if names is None else [str(name) for name in names],
+        "facts": {name: _plain(getattr(model, name)) for name in _FACTS},
+        "loss": _part(memory.loss),
+        "penalty": _part(memory.regularizer),
+        "target": _told_fields(memory.frame.target),
+        "curvature": memory.curvature,
+        "temperature": memory.temperature,
+        "columns": None if columns is None else dict(columns),
+    }
+    arrays = {
+        "coef": model.coef_,
+        "intercept": np.atleast_1d(model.intercept_),
+        "center": memory.frame.scaling.center,
+        "scale": memory.frame.scaling.scale,
+        "losses": memory.losses,
+        "counts": memory.counts,
+    }
+    write_archive(path, arrays, meta)
+
+
+def load_model(path: str | os.PathLike[str]) -> GroupDROModel:
+    """Return a model that `save_model` wrote.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    GroupDRORegressor or GroupDROClassifier
+        It predicts what the saved one did, bit for bit, and goes on with `partial_fit`.
+
+    Raises
+    ------
+    DamagedFile
+        If the file is not just as `save_model` left it, is something else, or was written by a newer version.
+    OSError
+        If there is no such file, or it cannot be read.
+    """
+    arrays, meta = _read(path)
+    try:
+        return _restored(arrays, meta)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedFile(
+            f"{os.fspath(path)} has the right checksum but lacks what a model has ({error!r}); write it again."
+        ) from error
+
+
+def load_columns(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return what made the columns of X, if it was saved with the model; see `save_model`."""
+    columns: dict[str, Any] | None = _read(path)[1].get("columns")
+    return columns
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    arrays, meta = read_archive(path)
+    if meta.get("what") != _MARK:
+        raise DamagedFile(f"{os.fspath(path)} is a file of stoic's, but holds no model; give one of save_model's.")
+    written: Any = meta.get("format")
+    if not isinstance(written, int) or written > FORMAT:
+        raise DamagedFile(
+            f"{os.fspath(path)} was written by stoic {meta.get('stoic')} in format {written}, but this version "
+            f"reads formats up to {FORMAT}; install a newer stoic."
+        )
+    return arrays, meta
+
+
+def _restored(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> GroupDROModel:
+    model: Any = _MODELS[meta["kind"]](**meta["settings"])
+    is_regressor = meta["kind"] == GroupDRORegressor.__name__
+    labels = {name: _labels(told) for name, told in meta["labels"].items()}
+    if not is_regressor:
+        model.classes_ = labels["classes"]
+    if meta["names"] is not None:
+        model.feature_names_in_ = np.array(meta["names"], dtype=object)
+    for name in _FACTS:
+        setattr(model, name, meta["facts"][name])
+    frame = Frame(
+        Scaling(arrays["center"], arrays["scale"]),
+        Target(**meta["target"]),
+        bool(meta["settings"]["fit_intercept"]),
+    )
+    memory = Memory(
+        frame,
+        _whole(meta["loss"]),
+        _whole(meta["penalty"]),
+        labels["groups"],
+        arrays["losses"],
+        arrays["counts"],
+        meta["curvature"],
+        meta["temperature"],
+    )
+    model.memory_, model.groups_, model.group_weights_ = memory, memory.labels, memory.weights
+    model.group_losses_ = memory.losses * frame.target.loss_unit
+    model.coef_ = arrays["coef"]
+    model.intercept_ = arrays["intercept"][0] if is_regressor else arrays["intercept"]
+    return cast("GroupDROModel", model)
+
+
+def _told(labels: NDArray[Any]) -> dict[str, Any]:
+    """Return labels as JSON has them."""
+    if labels.dtype.kind in "mM":  # dates and spans of time
+        return {"dtype": labels.dtype.str, "values": labels.astype(np.int64).tolist()}
+    values = labels.tolist()
+    if not all(isinstance(value, str | int | float | bool) for value in values):
+        raise InvalidParameter(f"groups or classes {values[:5]!r} cannot be saved; use text or numbers.")
+    return {"dtype": "object" if labels.dtype == object else labels.dtype.str, "values": values}
+
+
+def _labels(told: Mapping[str, Any]) -> NDArray[Any]:
+    return np.array(told["values"], dtype=told["dtype"])
+
+
+def _part(part: Any) -> dict[str, Any]:
+    return {"kind": type(part).__name__, **_told_fields(part)}
+
+
+def _told_fields(part: Any) -> dict[str, Any]:
+    return {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+
+
+def _whole(told: Mapping[str, Any]) -> Any:
+    return _PARTS[told["kind"]](**{name: value for name, value in told.items() if name != "kind"})
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers of NumPy's as Python's, in whatever they are."""
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value

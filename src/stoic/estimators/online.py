@@ -1,0 +1,117 @@
+r"""How a model goes on learning from batches of rows, without those before.
+
+Each batch moves the weights to the minimum of its own loss with a pull to where they were,
+
+.. math:: \sum_i q_i g_i^{\mathrm{batch}}(w) + r(w) + \tfrac\rho2 \|w - w_{\mathrm{before}}\|^2, \qquad
+    \rho = h \, \frac{\text{rows before}}{\text{rows of the batch}},
+
+where h is the mean curvature of a coordinate over the rows before. For a plain mean that is the running mean of
+all rows. The weights q of the groups come from running means of their losses.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stoic.estimators.convergence import Convergence, converge
+from stoic.estimators.frames import Frame
+from stoic.estimators.locating import outlier_size
+from stoic.estimators.sparsify import with_zeros
+from stoic.estimators.training import Rows, Trainer, group_noise, temperature_of
+from stoic.inners.blocks import sums_by
+from stoic.inners.labels import join_labels
+from stoic.losses import Loss
+from stoic.outers import Linear, LogSumExp
+from stoic.problem import Problem
+from stoic.protocols import Regularizer, Vector
+from stoic.regularizers import Anchored
+from stoic.solve.result import Result
+
+_SOME_ROWS, _PROBES = 1000, 8
+_LEAST_SHARE = 0.05  # of a batch in the running loss of a group: losses of early weights are to be forgotten
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is known after some batches.
+
+    Scales, loss and penalty; the labels of the groups, their losses and how many rows they had; the mean curvature
+    of a coordinate; and τ, once there are two groups.
+    """
+
+    frame: Frame
+    loss: Loss
+    regularizer: Regularizer
+    labels: NDArray[Any]
+    losses: Vector
+    counts: Vector
+    curvature: float
+    temperature: float | None = None
+
+    @property
+    def weights(self) -> Vector:
+        """The weights of the groups."""
+        outer = Linear() if self.temperature is None else LogSumExp(self.temperature)
+        return outer.gradient(self.losses)
+
+    def joined(self, labels: NDArray[Any]) -> "Memory":
+        """Return the memory with room for groups that are new; all labels sorted."""
+        every, places = join_labels(self.labels, labels)
+        here = places[: len(self.labels)]
+        losses, counts = np.zeros(len(every)), np.zeros(len(every))
+        losses[here], counts[here] = self.losses, self.counts
+        return replace(self, labels=every, losses=losses, counts=counts)
+
+    def with_batch(self, rows: Rows, w: Vector, temperature: float) -> "Memory":
+        """Return the memory with the losses of a batch at w in it."""
+        memory = self.joined(rows.labels)
+        inner = rows.inner(self.loss)
+        here, means, sizes = memory.places(rows), inner.value(w, inner.everything())[0], group_sizes(rows)
+        losses, counts = memory.losses.copy(), memory.counts.copy()
+        share = np.maximum(sizes / (counts[here] + sizes), _LEAST_SHARE)
+        losses[here] += share * (means - losses[here])
+        counts[here] += sizes
+        tau = memory.temperature
+        if tau is None:
+            tau = temperature_of(temperature, losses, group_noise(rows, inner.losses(w), means))
+        return replace(memory, losses=losses, counts=counts, temperature=tau)
+
+    def places(self, rows: Rows) -> NDArray[np.intp]:
+        """Return the numbers that the groups of a batch have among all."""
+        return join_labels(self.labels, rows.labels)[1][len(self.labels) :]
+
+
+def group_sizes(rows: Rows) -> Vector:
+    """Return how many rows each group has, or what they weigh."""
+    weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+    return sums_by(rows.codes, weight, rows.n_groups)
+
+
+def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, tuple[Result, ...], Convergence]:
+    """Go on from w with one more batch, the trainer's rows: memory, weights, solves, and their convergence."""
+    trainer = replace(trainer, rows=trainer.rows.calmed(w, memory.loss))
+    rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
+    memory = memory.with_batch(rows, w, trainer.temperature)
+    inner, q, size = rows.inner(memory.loss), memory.weights[memory.places(rows)], float(group_sizes(rows).sum())
+    problem = Problem(inner, Linear(q), memory.regularizer)
+    anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))
+    result = trainer.solve(anchored, w, share=1.0, is_last=True)
+    answer = result.w if trainer.is_exact else with_zeros(anchored, result.w)
+    answer, more, reached = converge(trainer, anchored, answer, w, result)
+    fresh = mean_curvature(rows, memory.loss, answer)
+    memory = replace(memory, curvature=(h * before + fresh * size) / (before + size))
+    return memory, answer, (result,) if more is None else (result, more), reached
+
+
+def mean_curvature(rows: Rows, loss: Loss, w: Vector) -> float:
+    """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d, by random signs."""
+    some = rows.sample(_SOME_ROWS)
+    some = some.part(some.squares <= outlier_size(some.squares))  # a wild one would hold the weights for good
+    zeros = np.zeros(len(some.y), dtype=np.intp)
+    inner = replace(some, codes=zeros, labels=zeros[:1]).inner(loss)
+    rng, one = np.random.default_rng(0), np.ones(1)
+    signs = (rng.choice([-1.0, 1.0], size=w.size) for _ in range(_PROBES))
+    products = [v @ inner.hessian_product(w, inner.everything(), one, v) for v in signs]
+    return max(float(np.mean(products)) / w.size, 1e-300)

@@ -1,0 +1,279 @@
+"""A pilot on the data: constants estimated from a few samples, and practical settings that follow from them."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from stoic.checks import check_count
+from stoic.inners.metered import Metered
+from stoic.means import smallest_ball_index
+from stoic.pilot.fixed_sample import Sample, draw_sample, length
+from stoic.pilot.probes import curvature, descend, first_smoothness, jacobian_smoothness, noise, single_samples
+from stoic.problem import Problem
+from stoic.protocols import Outer, Vector
+from stoic.theory.plans import Constants
+
+MOST_STAGES = 12
+_LARGEST_BATCH = 64
+_FEWEST_STEPS = 3000
+_PARTS = 5
+_SINGLE_DRAWS = 32
+_ENOUGH = 5.0  # of μηT, for a stage that forgets its start
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a few samples tell about a problem, and the settings that follow.
+
+    Attributes
+    ----------
+    constants : Constants
+        Estimates of C_f, L_f, C_g, L_g, σ₀, σ₁ and μ.
+    L : float
+        Smoothness of f∘g, the largest curvature seen between w₀ and the pilot's own optimum.
+    L_sample : float
+        Expected smoothness of single samples: gradient steps on batches of m are stable up to about
+        1/(L + L_sample/m).
+    L_typical : float
+        The same without the quarter of the samples that are the least smooth.
+    gradient_norm : float
+        ‖∇(f∘g)(w₀)‖.
+    gradient_noise : float
+        Median deviation of a single sample's gradient.
+    distance : float
+        From w₀ to the pilot's own optimum.
+    eps0 : float
+        The pilot's estimate of F(w₀) − F*.
+    modulus : float
+        Strong convexity that the regularizer gives for certain.
+    budget, cost : int
+        Samples left, and samples that a draw of size 1 costs.
+    n_samples : int or None
+        Data points of a finite sum.
+    delta : float
+        Total failure probability asked for.
+    fewest_steps : int
+        Steps to leave room for before batches grow.
+    """
+
+    constants: Constants
+    L: float
+    L_sample: float
+    L_typical: float
+    gradient_norm: float
+    gradient_noise: float
+    distance: float
+    eps0: float
+    modulus: float
+    budget: int
+    cost: int
+    n_samples: int | None
+    delta: float
+    fewest_steps: int = _FEWEST_STEPS
+
+    @property
+    def mu(self) -> float:
+        """The estimate of μ."""
+        return self.constants.mu
+
+    @property
+    def condition(self) -> float:
+        """The condition number κ = L/μ."""
+        return max(1.0, self.L / self.mu)
+
+    def draws(self) -> int:
+        """Return how many draws of size 1 the budget allows."""
+        return self.budget // self.cost
+
+    def batch_size(self, *, per_step: int = 1) -> int:
+        """Return the batch that leaves enough steps for the condition number."""
+        steps = max(self.fewest_steps, math.ceil(40.0 * self.condition))
+        return min(max(1, self.draws() // (per_step * steps)), _LARGEST_BATCH)
+
+    def n_steps(self, batch_size: int, *, per_step: int = 1) -> int:
+        """Return how many steps of `per_step` batches the budget allows, at least 1."""
+        return max(1, self.draws() // (per_step * batch_size))
+
+    def smoothness(self, batch_size: int) -> float:
+        """Return the smoothness of gradients over batches of this size."""
+        return self.L + self.L_sample / batch_size
+
+    def step_size(self, batch_size: int) -> float:
+        """Return 1/(2L), with the L of batches of this size."""
+        return 0.5 / self.smoothness(batch_size)
+
+    def averaging_step(self, batch_size: int, n_steps: int) -> float:
+        """Return the constant step for an average of all iterates.
+
+        It balances the two terms distance²/(ηT) and ησ²/m of the convex bound, is at most 1/(2L), and long
+        enough that μηT ≥ 10.
+        """
+        noise = self.gradient_noise / math.sqrt(batch_size)
+        balanced = self.distance / (noise * math.sqrt(n_steps)) if noise > 0.0 else math.inf
+        return min(self.step_size(batch_size), max(balanced, 10.0 / (self.mu * n_steps)))
+
+    def shortest(self, step_size: float) -> float:
+        """Return how long the first of some stages has to be: 50 and 5/(μη) steps."""
+        return max(50.0, _ENOUGH / (self.mu * step_size))
+
+    def n_stages(self, n_steps: int, step_size: float) -> int:
+        """Return how many stages of doubling length fit."""
+        return min(max(1, math.floor(math.log2(n_steps / self.shortest(step_size) + 1.0))), MOST_STAGES)
+
+    def reach(self, step_size: float, n_steps: int) -> float:
+        """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice the way seen.
+
+        Where so many steps are too few for μ, the pilot saw too little as well, and there is no ball.
+        """
+        if self.mu * step_size * n_steps < _ENOUGH:
+            return math.inf
+        return max(2.0 * self.distance, math.sqrt(2.0 * self.eps0 / self.mu)) or math.inf
+
+    @property
+    def truncated(self) -> "Pilot":
+        """The same pilot for a method whom outliers do not reach."""
+        return replace(self, L_sample=self.L_typical)
+
+    def within(self, budget: int) -> "Pilot":
+        """Return the same pilot with another budget."""
+        return replace(self, budget=budget)
+
+    def anchored(self, weight: float) -> "Pilot":
+        """Return the pilot of the problem with (weight/2)‖w − c‖² added."""
+        return replace(self, constants=replace(self.constants, mu=self.mu + weight))
+
+
+def pilot_cost(size: int) -> int:
+    """Return how many draws of size 1 a pilot of `size` amounts to."""
+    return size + min(_SINGLE_DRAWS, size)
+
+
+def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta: float = 0.05) -> Pilot:
+    """Draw `size` samples and learn the problem's scales from them.
+
+    The samples are cut into five parts, and each is minimized by at most 40 proximal gradient steps. Of the
+    five optima the one in the middle (the center of the smallest ball with half of them) gives the distance
+    and the gap to cover, and a second point at which to measure curvature and noise: a wild sample spoils one
+    part, not the pilot.
+    """
+    return measure_pilot(draw_pilot(problem, rng, size), w0, rng, delta=delta)
+
+
+class PilotRows(NamedTuple):
+    """What a pilot draws: parts that descents are fitted to, and single draws that none is."""
+
+    parts: list[Sample]
+    singles: list[Sample]
+
+
+def draw_pilot(problem: Problem, rng: Generator, size: int) -> PilotRows:
+    """Draw the rows of a pilot of `size`."""
+    n_parts = min(_PARTS, size)
+    sizes = [size // n_parts + (k < size % n_parts) for k in range(n_parts)]
+    parts = [draw_sample(problem, n, rng) for n in sizes]
+    return PilotRows(parts, [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))])
+
+
+def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) -> Pilot:
+    """Learn the problem's scales from rows, as `run_pilot` does."""
+    with np.errstate(all="ignore"):
+        return _measure(*rows, w0, rng, delta)
+
+
+def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Generator, delta: float) -> Pilot:
+    problem = parts[0].problem
+    L, optima = first_smoothness(parts[0], w0), []
+    for part in parts:
+        optima.append(descend(part, w0, L))
+        part.forget()
+    middle = smallest_ball_index(np.array([[length(one - other) for one in optima] for other in optima]))
+    sample, w1 = parts[middle], optima[middle]
+    del optima
+    distance = length(w1 - w0)
+    probe = 1e-3 * (distance or length(sample.gradient(w0)) / L or 1.0 + length(w0))
+    L = max(curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
+    L = L if 0.0 < L < math.inf else 1.0
+    growth = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))
+    spread = single_samples(sample, singles, w0, w1)
+    return Pilot(
+        constants=_constants(parts, sample, (w0, w1), probe, rng, L=L, mu=max(_finite(growth, 0.0), 1e-6 * L)),
+        L=L,
+        L_sample=_finite(spread.smoothness, L),
+        L_typical=_finite(spread.typical_smoothness, L),
+        gradient_norm=_finite(length(sample.gradient(w0)), 0.0),
+        gradient_noise=_finite(spread.noise, 0.0),
+        distance=_finite(distance, 0.0),
+        eps0=_finite(max(0.0, sample.objective(w0) - sample.objective(w1)), 0.0),
+        modulus=problem.strong_convexity,
+        budget=0,
+        cost=problem.inner.cost(1),
+        n_samples=problem.inner.n_samples,
+        delta=delta,
+    )
+
+
+def _constants(
+    parts: list[Sample],
+    sample: Sample,
+    ends: tuple[Vector, Vector],
+    probe: float,
+    rng: Generator,
+    *,
+    L: float,
+    mu: float,
+) -> Constants:
+    outer = sample.problem.outer
+    seen = [noise(parts, point) for point in ends]
+    few = [sample, *(part for part in parts if part is not sample)][:3]
+    L_g = max(float(np.median([jacobian_smoothness(part, point, probe, rng) for part in few])) for point in ends)
+    return Constants(
+        C_f=_declared(outer, "lipschitz", max(end.slope for end in seen)),
+        L_f=_declared(outer, "smoothness", L),
+        C_g=_finite(max(end.C_g for end in seen), 1.0),
+        L_g=_finite(L_g, L),
+        sigma0=_finite(max(end.sigma0 for end in seen), 0.0),
+        sigma1=_finite(max(end.sigma1 for end in seen), 0.0),
+        mu=mu,
+    )
+
+
+def _finite(value: float, otherwise: float) -> float:
+    return value if math.isfinite(value) else otherwise
+
+
+def _declared(outer: Outer, name: str, otherwise: float) -> float:
+    """Return what the outer function declares, or `otherwise` where that is nothing finite."""
+    return _finite(float(getattr(outer, name, math.inf)), _finite(otherwise, 1.0))
+
+
+def estimate_constants(
+    problem: Problem, w0: Vector | None = None, *, size: int = 1000, seed: int | Generator | None = None
+) -> Constants:
+    r"""Estimate C_f, L_f, C_g, L_g, σ₀, σ₁ and μ robustly from `size` samples (of each group).
+
+    σ₀ and σ₁ are the median distance of block means to their robust mean, times the root of the block size;
+    C_g² is ‖z̃‖² + σ₁²; L_g comes from power iteration on Jacobian differences; each is taken at w₀ and at the
+    optimum of the samples drawn, whichever is larger. μ is the modulus of the regularizer plus the smallest
+    curvature found at the latter. C_f and L_f are the outer function's own where it declares finite ones, else
+    ‖∇f‖ at these points and the smoothness of f∘g. They are estimates of typical size, not bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import stoic
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((500, 3))
+    >>> problem = stoic.Problem(stoic.GroupLoss(X, X @ np.ones(3)), stoic.LogSumExp(1.0))
+    >>> constants = stoic.estimate_constants(problem, seed=0)
+    >>> constants.C_f, constants.L_f, round(constants.L_g)
+    (1.0, 0.5, 2)
+    """
+    size, start = check_count("size", size, low=3), problem.start(w0)
+    meter = Metered(problem.inner, pilot_cost(size) * problem.inner.cost(1), start)
+    with meter.trying():
+        return run_pilot(
+            problem.watched().with_inner(meter), start, np.random.default_rng(seed), size=size
+        ).constants

@@ -1,0 +1,68 @@
+"""Proximal maps in a ball: line 7 of Algorithm 5, for any regularizer."""
+
+import math
+
+import numpy as np
+
+from stoic.errors import InvalidParameter
+from stoic.protocols import Regularizer, Vector
+
+_BALL_TOLERANCE = 1e-12  # relative width of the bracket of θ, which bounds ‖w − w_exact‖ / radius
+
+
+def prox_in_ball(regularizer: Regularizer, v: Vector, step: float, center: Vector, radius: float) -> Vector:
+    r"""Minimize :math:`r(w) + \|w - v\|^2 / (2\,\mathrm{step})` over the ball ‖w − center‖ ≤ radius.
+
+    `center` must lie in dom r; an infinite radius gives the prox. The result is in the ball up to rounding
+    and within 1e-12 radius (and the spacing of floats) of the minimizer. Where v is not finite it may not be.
+
+    Notes
+    -----
+    With the multiplier ν of the ball and θ = 1/(1 + step ν), the minimizer is w(θ), the prox of r with step
+    θ step at center + θ(v − center): θ = 1 if that is inside, else the root of ‖w(θ) − center‖ = radius. The
+    distance grows with θ, and ‖w(θ) − w(θ')‖ ≤ |1 − θ/θ'| ‖w(θ') − center‖: a tight bracket of θ is a tight
+    bound on w. Where r is isotropic the answer is the projection of w(1); for L1, elastic net, box it is not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stoic.regularizers.ball import prox_in_ball
+    >>> from stoic.regularizers import L1
+    >>> prox_in_ball(L1(1.0), np.array([5.0, 0.5]), 1.0, center=np.zeros(2), radius=2.0).round(9)
+    array([2., 0.])
+    """
+    if not (radius > 0.0 and step > 0.0):
+        raise InvalidParameter(f"radius={radius!r} and step={step!r} must be above 0.")
+    best = regularizer.prox(v, step)
+    excess_high = _norm(best - center) - radius
+    if not 0.0 < excess_high < math.inf:
+        return best
+    if getattr(regularizer, "is_isotropic", False):
+        return center + (best - center) * (radius / (radius + excess_high))
+    best, direction, low, high, excess_low, last = center.copy(), v - center, 0.0, 1.0, -radius, 0.0
+    while high - low > _BALL_TOLERANCE * high > 0.0:  # false position
+        margin = 0.5 * _BALL_TOLERANCE * high
+        theta = low + (high - low) * (excess_low / (excess_low - excess_high))
+        theta = min(max(theta, low + margin), high - margin)
+        w = regularizer.prox(center + theta * direction, theta * step)  # Alg. 5, l. 7
+        excess = _norm(w - center) - radius
+        damping = _damping(excess, last)
+        if excess <= 0.0:
+            best, low, excess_low, excess_high = w, theta, excess, excess_high * damping
+        else:
+            high, excess_high, excess_low = theta, excess, excess_low * damping
+        last = excess
+    return best
+
+
+def _damping(excess: float, last: float) -> float:
+    """Return the factor for the end that stays, below 1 if it stays again (Anderson, Björck 1973)."""
+    if excess * last <= 0.0:
+        return 1.0
+    return max(0.1, 1.0 - excess / last) if abs(excess) < abs(last) else 0.5
+
+
+@np.errstate(over="ignore")
+def _norm(x: Vector) -> float:
+    norm = math.sqrt(x.dot(x))
+    return norm if norm < math.inf else math.hypot(*x)  # the square may overflow where the norm does not

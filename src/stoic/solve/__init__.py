@@ -1,0 +1,1 @@
+"""`minimize`: the loop, the result, and what its message says."""

@@ -1,0 +1,192 @@
+"""A look back from the answer, on draws that were kept: whether it is above the start, and what is left."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+from scipy.special import stdtrit
+
+from stoic.guards import is_foreign
+from stoic.inners.group_loss import GroupLoss
+from stoic.inners.group_softmax import GroupSoftmax
+from stoic.inners.metered import Drawn
+from stoic.pilot import PilotRows
+from stoic.pilot.fixed_sample import Pooled, Sample, make_sample
+from stoic.pilot.probes import descend, first_smoothness
+from stoic.problem import Problem
+from stoic.protocols import Vector
+
+_FEWEST = 3  # draws
+_ROUNDING = 1e-9  # of F: differences that mean nothing
+_HUGE = 1e300
+_TRIAL_STEPS = 20
+_LONGEST_KEPT = 100_000  # coordinates of answers on the way; those of more are large beside the rows of a pilot
+_STEADY = 0.9  # cosine of the ways in two parts of a run that has kept its direction
+_CLEAR = 0.1  # of F at the start, counted from losses of zero: a rise over all data that means something
+_SLOWEST = 0.8  # of what a doubling of the samples has gained, what the next is taken to gain at most
+
+# Probabilities of a false alarm, where the truth is on the border.
+_RISEN, _MOVED, _MOVED_STEADILY = 1e-4, 1e-3, 0.05
+
+
+class Outlook(NamedTuple):
+    """What a look back from the answer sees on draws that the method was not fitted to.
+
+    Attributes
+    ----------
+    risen : float
+        F at the answer less F at the start, where it is positive beyond doubt, else 0.
+    fallen : float
+        F at the start less F at the answer.
+    moved : float
+        How far F fell over the last half of the run, where that is beyond doubt, else 0.
+    left : float
+        An estimate of how far F can still fall; 0 where nothing is seen.
+    """
+
+    risen: float = 0.0
+    fallen: float = 0.0
+    moved: float = 0.0
+    left: float = 0.0
+
+    @property
+    def share_left(self) -> float:
+        """The part of the whole way down, as far as it is seen, that is left."""
+        whole = max(self.fallen, 0.0) + self.left
+        return self.left / whole if 0.0 < self.left < math.inf and 0.0 < whole < math.inf else 0.0
+
+
+class Hindsight:
+    """Keeps draws and answers of a run, and looks back from its end.
+
+    Parameters
+    ----------
+    problem : Problem
+        As it was given: what is evaluated for a look back is not counted.
+    w0 : ndarray of shape (d,)
+        The start.
+    budget : int
+        Of the run: data that are no more than this are looked at as a whole.
+    """
+
+    def __init__(self, problem: Problem, w0: Vector, budget: int = 0) -> None:
+        self.problem, self.w0, self.budget = problem, w0, budget
+        self.answers: list[Vector] = []
+
+    def outlook(
+        self, w: Vector, tried: Sequence[Drawn], others: Sequence[Drawn], judges: Sequence[Drawn]
+    ) -> Outlook:
+        r"""Return what the draws tell of an answer.
+
+        Whether it is above the start is judged by `judges`; over all data of group losses, where the budget is a
+        pass or more, since a few rows may carry the rise. How far F can still fall is seen in two ways. A short
+        descent from the answer on `tried` shows it on `others` and `judges`, if it is much. If it is not, the last
+        two doublings of the samples may have gained a₁ and a₂ on all draws: at this pace the rest is
+
+        .. math:: a_2 (\rho + \rho^2 + \dots) = a_2 \rho / (1 - \rho), \qquad \rho = \min(a_2 / a_1, 0.8) .
+        """
+        if not (tried and judges):
+            return Outlook()
+        risen = rise(self._pooled(judges), self.w0, w, _RISEN) or self._clear_rise(w)
+        if risen > 0.0:
+            return Outlook(risen, -risen)
+        fit, rest = self._pooled(tried), self._pooled([*others, *judges])
+        everything = Pooled([*fit.parts, *rest.parts])
+        moved = self._moved(everything, w)
+        with np.errstate(all="ignore"):
+            fallen = rest.objective(self.w0) - rest.objective(w)
+            lower = descend(fit, w, first_smoothness(fit, w), _TRIAL_STEPS)
+        left = rise(rest, lower, w, _MOVED) or self._extrapolated(everything, moved)
+        everything.forget()
+        return Outlook(0.0, fallen, moved, left)
+
+    def keep(self, w: Vector) -> None:
+        """Keep an answer on the way, a quarter and then half of it; no more than vectors of a certain length."""
+        if w.size <= _LONGEST_KEPT:
+            self.answers.append(w)
+
+    def _clear_rise(self, w: Vector) -> float:
+        """Return by how much F has risen over all data of group losses, where it is much, else 0.
+
+        Losses are not negative, so that f(0) is the least F could be. What a tenth of F(w₀) − f(0) does not reach
+        may be the noise of a method that starts at the optimum, or what a robust one gives up for a few wild rows.
+        """
+        inner = self.problem.inner
+        if not isinstance(inner, GroupLoss | GroupSoftmax) or is_foreign(inner) or inner.n_samples > self.budget:
+            return 0.0
+        with np.errstate(all="ignore"):
+            start, end = self.problem.objective(self.w0), self.problem.objective(w)
+            least = self.problem.outer.value(np.zeros(inner.shape[0]))
+        return end - start if end - start > _CLEAR * (start - least) else 0.0
+
+    def _moved(self, sample: Sample, w: Vector) -> float:
+        """Return how far F fell over the last half of the run, where that is beyond doubt, else 0."""
+        if len(self.answers) < 2:
+            return 0.0
+        quarter, half = self.answers
+        last, before = w - half, half - quarter
+        is_steady = float(last @ before) > _STEADY * float(np.linalg.norm(last) * np.linalg.norm(before))
+        return rise(sample, w, half, _MOVED_STEADILY if is_steady else _MOVED)
+
+    def _extrapolated(self, sample: Sample, moved: float) -> float:
+        if moved == 0.0:
+            return 0.0
+        quarter, half = self.answers
+        with np.errstate(all="ignore"):
+            before = sample.objective(quarter) - sample.objective(half)
+        rate = min(moved / before, _SLOWEST) if before > 0.0 else _SLOWEST
+        return moved * rate / (1.0 - rate)
+
+    def _pooled(self, drawn: Sequence[Drawn]) -> Pooled:
+        return Pooled([make_sample(self.problem, one.batch, one.drawn or 1) for one in drawn])
+
+
+def divided(rows: PilotRows, kept: Sequence[Drawn]) -> tuple[list[Drawn], list[Drawn], list[Drawn]]:
+    """Return draws to try a descent on, others, and judges: the pilot's, or without one the first of the run."""
+    if not rows.singles:
+        return list(kept[0::2]), [], list(kept[1::2])
+    parts, singles = ([cast("Drawn", one.batch) for one in some] for some in rows)
+    half = math.ceil(len(parts) / 2)
+    return parts[:half], parts[half:], singles
+
+
+def rise(sample: Sample, w: Vector, v: Vector, false_alarm: float) -> float:
+    r"""Return F(v) − F(w) on a sample where its draws leave no doubt that it is positive, else 0.
+
+    With u and ũ the means of g over the draws ξ_k at w and v, draw k tells
+
+    .. math:: D_k = F(v) - F(w) + \langle \nabla f(\tilde u), g(v; \xi_k) - \tilde u \rangle
+              - \langle \nabla f(u), g(w; \xi_k) - u \rangle ,
+
+    whose mean is F(v) − F(w). Student's test is applied to arsinh(D_k/s), s being the range of the second
+    products: to D_k as they are where differences have an ordinary size, and to their logarithms where the draws
+    agree that v is far worse, but not by how much. A wild draw adds to the spread what it adds to the mean: it
+    does not decide.
+    """
+    found, spread, least = _differences(sample, w, v)
+    n = len(found)
+    if n < _FEWEST or not found.mean() > least:
+        return 0.0
+    told = np.arcsinh(found / spread) if spread > 0.0 else np.sign(found)
+    doubt = float(stdtrit(n - 1, 1.0 - false_alarm)) * float(told.std(ddof=1)) / math.sqrt(n)
+    return float(found.mean()) if told.mean() > doubt else 0.0
+
+
+def _differences(sample: Sample, w: Vector, v: Vector) -> tuple[Vector, float, float]:
+    """Return D_k of the draws that are finite at w, the range of their terms at w, and what rounding may be."""
+    outer, regularizer = sample.problem.outer, sample.problem.regularizer
+    with np.errstate(all="ignore"):
+        before, after = sample.values(w, sample.size), sample.values(v, sample.size)
+        usable = np.isfinite(before).all(axis=1)
+        before, after = before[usable], after[usable]
+        is_lost = ~np.isfinite(after).all(axis=1)
+        if is_lost.all():
+            return np.full(len(after), _HUGE), 1.0, 0.0
+        u, u_after = before[~is_lost].mean(axis=0), after[~is_lost].mean(axis=0)
+        here, there = outer.value(u) + regularizer.value(w), outer.value(u_after) + regularizer.value(v)
+        terms = (before - u) @ outer.gradient(u)
+        found = there - here + (after - u_after) @ outer.gradient(u_after) - terms
+        found = np.where(is_lost | np.isnan(found), _HUGE, np.clip(found, -_HUGE, _HUGE))
+        spread = float(np.nan_to_num(np.ptp(terms), nan=_HUGE, posinf=_HUGE))
+    return found, spread, _ROUNDING * max(abs(here), abs(there))

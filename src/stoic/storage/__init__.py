@@ -1,0 +1,1 @@
+"""Files and folders: written in one move, sealed archives, and where caches lie."""

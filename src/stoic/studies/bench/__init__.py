@@ -1,0 +1,1 @@
+"""`stoic bench`: what a step costs, beside rivals."""

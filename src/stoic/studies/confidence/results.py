@@ -1,0 +1,165 @@
+"""What a confidence study found, from its store alone."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stoic.errors import InvalidParameter
+from stoic.protocols import Vector
+from stoic.studies.confidence.methods import BASELINE, PLAIN_RIVALS
+from stoic.studies.confidence.quantiles import Band, growth, quantile_band, rate, ratio_band, shown_deltas
+from stoic.studies.confidence.runs import Cell, Setting, rate_settings_of
+from stoic.studies.confidence.spec import TailsSpec
+from stoic.studies.confidence.store import NAME, Failure, Stored, TailsStore
+from stoic.studies.confidence.tuning import chosen_cells
+
+SHOWN = (0.5, 0.1, 0.01, 0.001)
+"""The δ of tables, of which the first is that of the median."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The runs of a method in a setting: their gaps, and how they ended."""
+
+    setting: Setting
+    cell: Cell
+    gaps: Vector
+    diverged: int
+    failed: int
+    truncated_y: float
+    truncated_z: float
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.cell.method
+
+    @cached_property
+    def quantiles(self) -> dict[float, Band]:
+        """The quantiles that the number of runs can show, by δ."""
+        return {delta: quantile_band(self.gaps, delta) for delta in shown_deltas(len(self.gaps))}
+
+    @cached_property
+    def growth(self) -> Band | None:
+        """The exponent with which the quantiles grow."""
+        return growth(self.gaps)
+
+    def over(self, other: "Sample", delta: float, other_delta: float | None = None) -> Band:
+        """Return a quantile over one of another method, or of this one."""
+        return ratio_band(self.gaps, delta, other.gaps, delta if other_delta is None else other_delta)
+
+
+class Rate(NamedTuple):
+    """The median gaps of a method against the samples of each group, and their slope on log scales."""
+
+    noise: str
+    method: str
+    samples: tuple[int, ...]
+    runs: tuple[int, ...]
+    medians: tuple[Band, ...]
+    slope: Band | None
+
+
+class TailsResults(NamedTuple):
+    """Everything that is shown: the spec, facts, the runs of each setting, rates, and runs that failed."""
+
+    spec: TailsSpec
+    facts: dict[str, Any]
+    settings: dict[Setting, list[Sample]]
+    rates: list[Rate]
+    n_done: int
+    n_wanted: int
+    failures: list[Failure]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """All methods, those of the quantiles first."""
+        return tuple(dict.fromkeys((*self.spec.methods, *self.spec.rate_methods)))
+
+    def deepest(self, setting: Setting) -> float:
+        """Return the smallest δ of tables for which all methods of a setting have runs enough."""
+        fewest = min(len(sample.gaps) for sample in self.settings[setting])
+        return min(shown_deltas(fewest, SHOWN), default=SHOWN[0])
+
+    def baseline(self, setting: Setting) -> Sample | None:
+        """Return the runs that others are compared with, if there are some."""
+        return next((one for one in self.settings[setting] if one.method == BASELINE), None)
+
+    def best_rival(self, setting: Setting) -> Sample | None:
+        """Return the rival without a defense that has the lowest of the deepest quantiles, if there are some."""
+        delta = self.deepest(setting)
+        rivals = [one for one in self.settings[setting] if one.method in PLAIN_RIVALS and delta in one.quantiles]
+        return min(rivals, key=lambda one: one.quantiles[delta].value, default=None)
+
+
+def load_tails(folder: Path) -> TailsResults:
+    """Return the results in a folder.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no study in the folder.
+    """
+    if not (folder / NAME).is_file():
+        raise InvalidParameter(f"{str(folder)!r} has no {NAME}; give the --out folder of stoic tails.")
+    with TailsStore(folder) as store:
+        facts = store.facts()
+        if "spec" not in facts:
+            raise InvalidParameter(f"the store in {str(folder)!r} holds no study; run stoic tails first.")
+        return _results(store, TailsSpec.model_validate(facts["spec"]), facts)
+
+
+def _results(store: TailsStore, spec: TailsSpec, facts: dict[str, Any]) -> TailsResults:
+    chosen = chosen_cells(store, spec)
+    found = {
+        setting: _samples(store.runs("tails", setting), setting, cells.values(), spec.runs)
+        for setting, cells in chosen.items()
+    }
+    alone = [Cell(name) for name in spec.rate_methods]
+    lengths = rate_settings_of(spec)
+    by_length = [
+        sample
+        for setting in lengths
+        for sample in _samples(store.runs("rates", setting), setting, alone, spec.rate_runs)
+    ]
+    wanted = len(chosen) * len(spec.methods) * spec.runs + len(lengths) * len(alone) * spec.rate_runs
+    every = [*by_length, *(sample for samples in found.values() for sample in samples)]
+    return TailsResults(
+        spec,
+        facts,
+        {setting: samples for setting, samples in found.items() if samples},
+        list(_rates(spec, by_length)),
+        sum(len(sample.gaps) for sample in every),
+        wanted,
+        store.failures(),
+    )
+
+
+def _samples(
+    runs: Mapping[Cell, Sequence[Stored]], setting: Setting, cells: Iterable[Cell], count: int
+) -> list[Sample]:
+    found = []
+    for cell in cells:
+        outcomes = [stored.outcome for stored in runs.get(cell, []) if stored.number < count]
+        if outcomes:
+            endings = [outcome.ending for outcome in outcomes]
+            shares = np.mean([outcome[-2:] for outcome in outcomes], axis=0)
+            gaps = np.array([outcome.gap for outcome in outcomes])
+            counts = endings.count("diverged"), endings.count("failed")
+            found.append(Sample(setting, cell, gaps, *counts, *map(float, shares)))
+    return found
+
+
+def _rates(spec: TailsSpec, samples: Sequence[Sample]) -> Iterator[Rate]:
+    for noise in spec.rate_noises:
+        for method in spec.rate_methods:
+            found = [one for one in samples if (one.setting.noise, one.method) == (noise, method)]
+            if found:
+                lengths = tuple(one.setting.samples for one in found)
+                medians = tuple(quantile_band(one.gaps, 0.5) for one in found)
+                slope = rate(lengths, [one.gaps for one in found])
+                yield Rate(noise, method, lengths, tuple(len(one.gaps) for one in found), medians, slope)

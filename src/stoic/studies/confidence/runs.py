@@ -1,0 +1,153 @@
+"""The runs of a confidence study: which they are, how they are put into batches, and how they are carried out."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from stoic.engines.engine import Status
+from stoic.inners.group_loss import GroupLoss
+from stoic.problem import Problem
+from stoic.solve.driver import minimize
+from stoic.studies.confidence.laws import GroupLaw
+from stoic.studies.confidence.methods import RIVALS, method_of
+from stoic.studies.confidence.spec import TailsSpec
+from stoic.studies.shared.methods import UNTUNED
+from stoic.studies.shared.seeds import generator
+
+Part: TypeAlias = Literal["tuning", "tails", "rates"]
+Ending: TypeAlias = Literal["finished", "diverged", "failed"]
+
+_MOST_RUNS, _MOST_SAMPLES = 50, 10_000_000  # of a batch, which takes about ten seconds
+
+
+class Setting(NamedTuple):
+    """A law, by its noise and where that is, and the samples of each group."""
+
+    noise: str
+    place: str
+    samples: int
+
+    @property
+    def name(self) -> str:
+        """What a reader calls it; Gaussian noise is everywhere."""
+        return self.noise if self.noise == "gaussian" else f"{self.noise} {self.place}"
+
+    def law(self, spec: TailsSpec) -> GroupLaw:
+        """Return the law."""
+        return GroupLaw(self.noise, self.place, deviations=spec.deviations)
+
+
+class Cell(NamedTuple):
+    """A method with its step size."""
+
+    method: str
+    step: float = UNTUNED
+
+
+class Key(NamedTuple):
+    """A run: of a part of the study, in a setting, of a method, with a number."""
+
+    part: Part
+    setting: Setting
+    cell: Cell
+    number: int
+
+
+class Outcome(NamedTuple):
+    """How a run ended, and its gap; infinite unless it finished."""
+
+    gap: float
+    ending: Ending = "finished"
+    message: str = ""
+    truncated_y: float = 0.0
+    truncated_z: float = 0.0
+
+
+class Batch(NamedTuple):
+    """Runs of the same cells, number by number: those of a number share their rows."""
+
+    part: Part
+    setting: Setting
+    cells: tuple[Cell, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs it has."""
+        return len(self.cells) * len(self.numbers)
+
+
+def settings_of(spec: TailsSpec) -> list[Setting]:
+    """Return the settings of the quantiles; Gaussian noise is one of them, whatever the place."""
+    found = (
+        Setting(noise, "labels" if noise == "gaussian" else place, spec.samples)
+        for noise in spec.noises
+        for place in spec.places
+    )
+    return list(dict.fromkeys(found))
+
+
+def rate_settings_of(spec: TailsSpec) -> list[Setting]:
+    """Return the settings of the gap against samples."""
+    return [Setting(noise, "labels", n) for noise in spec.rate_noises for n in sorted(spec.rates)]
+
+
+def tuning_cells(spec: TailsSpec) -> tuple[Cell, ...]:
+    """Return every rival with every step size of the grid."""
+    rivals = [name for name in spec.methods if name in RIVALS]
+    return tuple(Cell(method, step) for method in rivals for step in sorted(spec.steps))
+
+
+def keys_of(part: Part, setting: Setting, cells: Iterable[Cell], count: int) -> list[Key]:
+    """Return the runs number 0, …, count − 1 of some cells, number by number."""
+    cells = list(cells)
+    return [Key(part, setting, cell, number) for number in range(count) for cell in cells]
+
+
+def batches_of(keys: Iterable[Key]) -> Iterator[Batch]:
+    """Yield runs in batches; no result depends on which."""
+    for (part, setting), alike in groupby(keys, lambda key: (key.part, key.setting)):
+        by_number: dict[int, list[Cell]] = {}
+        for key in alike:
+            by_number.setdefault(key.number, []).append(key.cell)
+        for cells, group in groupby(by_number.items(), lambda pair: tuple(pair[1])):
+            numbers = [number for number, _ in group]
+            size = max(1, min(_MOST_RUNS, _MOST_SAMPLES // (setting.samples * len(cells))))
+            for first in range(0, len(numbers), size):
+                yield Batch(part, setting, cells, tuple(numbers[first : first + size]))
+
+
+def execute(batch: Batch, spec: TailsSpec) -> list[tuple[Key, Outcome]]:
+    """Return how the runs of a batch went."""
+    law = batch.setting.law(spec)
+    found = []
+    for number in batch.numbers:
+        names = (spec.seed, batch.part, *batch.setting, number)
+        problem = law.problem(batch.setting.samples, generator("rows", *names))
+        for cell in batch.cells:
+            outcome = _outcome(law, problem, cell, generator("draws", *names, *cell))
+            found.append((Key(batch.part, batch.setting, cell, number), outcome))
+    return found
+
+
+def _outcome(law: GroupLaw, problem: Problem, cell: Cell, rng: np.random.Generator) -> Outcome:
+    """Solve from the first row on; an exception is an outcome as well, but not Ctrl-C."""
+    inner = cast("GroupLoss", problem.inner)
+    budget = inner.n_samples
+    inner.grouped_rows.rewind(0, rng)
+    try:
+        with np.errstate(all="ignore"):
+            result = minimize(
+                problem, method_of(*cell), budget, seed=rng, engine="compiled", evaluate_every=budget
+            )
+            gap = law.gap(result.w)
+    except Exception as error:  # it is stored and shown, and the other runs go on
+        return Outcome(np.inf, "failed", f"{type(error).__name__}: {error}")
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    shares = result.truncated_y, result.truncated_z
+    if result.became_infinite or not np.isfinite(gap):  # an answer above the start counts with its gap
+        return Outcome(np.inf, "diverged", result.message, *shares)
+    return Outcome(gap, "finished", "", *shares)

@@ -1,0 +1,79 @@
+"""The store of a confidence study: one sqlite file, one row per run, written batch by batch."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from stoic.studies.confidence.runs import Cell, Key, Outcome, Part, Setting
+from stoic.studies.shared.database import Database
+
+NAME = "tails.sqlite"
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS runs (
+    part TEXT NOT NULL, noise TEXT NOT NULL, place TEXT NOT NULL, samples INTEGER NOT NULL,
+    method TEXT NOT NULL, step REAL NOT NULL, number INTEGER NOT NULL, gap REAL NOT NULL, ending TEXT NOT NULL,
+    message TEXT NOT NULL, truncated_y REAL NOT NULL, truncated_z REAL NOT NULL,
+    PRIMARY KEY (part, noise, place, samples, method, step, number)) WITHOUT ROWID;
+"""
+_INSERT = "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_OF = "SELECT {} FROM runs WHERE (part, noise, place, samples) = (?, ?, ?, ?)"
+
+
+class Stored(NamedTuple):
+    """A run's number, and how it went."""
+
+    number: int
+    outcome: Outcome
+
+
+class Failure(NamedTuple):
+    """Runs of a method that failed for the same reason."""
+
+    part: Part
+    setting: Setting
+    method: str
+    n_runs: int
+    message: str
+
+
+class TailsStore(Database):
+    """The runs of one study in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the file is, or is made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / NAME, _TABLES)
+
+    def add(self, outcomes: Iterable[tuple[Key, Outcome]]) -> None:
+        """Keep the runs of a batch, all or none."""
+        rows = [(key.part, *key.setting, *key.cell, key.number, *outcome) for key, outcome in outcomes]
+        with self._transaction():
+            self._db.executemany(_INSERT, rows)
+
+    def known(self, part: Part, setting: Setting, *, but_failed: bool = False) -> set[Key]:
+        """Return the runs of a setting that are kept, on request without those that failed."""
+        where = _OF.format("method, step, number") + " AND ending != ?"
+        left_out = "failed" if but_failed else ""
+        return {
+            Key(part, setting, Cell(method, step), number)
+            for method, step, number in self._db.execute(where, (part, *setting, left_out))
+        }
+
+    def runs(self, part: Part, setting: Setting) -> dict[Cell, list[Stored]]:
+        """Return the runs of a setting by their cells, in the order of their numbers."""
+        what = _OF.format("method, step, number, gap, ending, message, truncated_y, truncated_z")
+        found: dict[Cell, list[Stored]] = {}
+        for method, step, number, *outcome in self._db.execute(what + " ORDER BY number", (part, *setting)):
+            found.setdefault(Cell(method, step), []).append(Stored(number, Outcome(*outcome)))
+        return found
+
+    def failures(self) -> list[Failure]:
+        """Return why runs failed, those alike in one row."""
+        what = "SELECT part, noise, place, samples, method, count(*), message FROM runs WHERE ending = 'failed' "
+        rows = self._db.execute(what + "GROUP BY part, noise, place, samples, method, message")
+        return [Failure(row[0], Setting(*row[1:4]), *row[4:]) for row in rows]

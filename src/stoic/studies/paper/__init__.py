@@ -1,0 +1,1 @@
+"""The paper's experiment (Section 5)."""

@@ -1,0 +1,89 @@
+"""The store of an experiment: one sqlite file, one row per run and one per point of its curve.
+
+A run is written in one transaction when it has ended, so a store that a kill or a full disk leaves behind holds
+whole runs only.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stoic.studies.paper.runs import Outcome, Run, Setting
+from stoic.studies.shared.database import Database
+
+NAME = "store.sqlite"
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS runs (
+    key TEXT PRIMARY KEY, phase TEXT NOT NULL, loss TEXT NOT NULL, temperature REAL NOT NULL,
+    regularizer TEXT NOT NULL, method TEXT NOT NULL, alpha REAL NOT NULL, step REAL NOT NULL,
+    repetition INTEGER NOT NULL, ending TEXT NOT NULL, message TEXT NOT NULL, samples INTEGER NOT NULL,
+    seconds REAL NOT NULL, truncated_y REAL NOT NULL, truncated_z REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS points (
+    key TEXT NOT NULL REFERENCES runs (key) ON DELETE CASCADE, samples INTEGER NOT NULL, seconds REAL NOT NULL,
+    stage INTEGER NOT NULL, truncated_y REAL NOT NULL, truncated_z REAL NOT NULL, scores TEXT NOT NULL,
+    PRIMARY KEY (key, samples));
+"""
+_INSERT = "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_COUNTS = ("samples", "seconds", "stage", "truncated_y", "truncated_z")
+
+
+class Stored(NamedTuple):
+    """A run and how it went."""
+
+    run: Run
+    outcome: Outcome
+
+
+class Store(Database):
+    """The runs of one experiment in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the file is, or is made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / NAME, _TABLES)
+
+    def add(self, run: Run, outcome: Outcome) -> None:
+        """Keep a run that has ended, in place of an earlier one of the same name."""
+        setting = run.setting
+        names = setting.loss, setting.temperature, setting.regularizer, setting.method
+        cell = run.alpha, run.step, run.repetition
+        counts = outcome.samples, outcome.seconds, outcome.truncated_y, outcome.truncated_z
+        ended = outcome.ending, outcome.message, *counts
+        with self._transaction():
+            self._db.execute("DELETE FROM runs WHERE key = ?", (run.key,))
+            self._db.execute(_INSERT, (run.key, run.phase, *names, *cell, *ended))
+            points = [_row(run.key, point) for point in outcome.points]
+            self._db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?)", points)
+
+    def known(self, *, but_failed: bool = False) -> set[str]:
+        """Return the names of the runs that are kept, on request without those that failed."""
+        left_out = "failed" if but_failed else ""
+        return {key for (key,) in self._db.execute("SELECT key FROM runs WHERE ending != ?", (left_out,))}
+
+    def runs(self, phase: str) -> list[Stored]:
+        """Return the runs of a phase in the order of their names."""
+        points: dict[str, list[dict[str, float]]] = {}
+        of_phase = "SELECT points.* FROM points JOIN runs USING (key) WHERE phase = ? ORDER BY key, points.samples"
+        for key, *counts, scores in self._db.execute(of_phase, (phase,)):
+            point = dict(zip(_COUNTS, counts, strict=True)) | json.loads(scores)
+            points.setdefault(key, []).append(point)
+        rows = self._db.execute("SELECT * FROM runs WHERE phase = ? ORDER BY key", (phase,))
+        return [_stored(row, points.get(row[0], [])) for row in rows]
+
+
+def _row(key: str, point: Mapping[str, float]) -> tuple[Any, ...]:
+    scores = {name: value for name, value in point.items() if name not in (*_COUNTS, "evaluations")}
+    return (key, *(point[name] for name in _COUNTS), json.dumps(scores, sort_keys=True))
+
+
+def _stored(row: tuple[Any, ...], points: list[dict[str, float]]) -> Stored:
+    _, phase, loss, temperature, regularizer, method, alpha, step, repetition, *ended = row
+    run = Run(phase, Setting(loss, temperature, regularizer, method), alpha, step, repetition)
+    ending, message, samples, seconds, truncated_y, truncated_z = ended
+    return Stored(run, Outcome(ending, message, samples, seconds, truncated_y, truncated_z, points))
