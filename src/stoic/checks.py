@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from stoic.errors import InvalidParameter
 
@@ -47,3 +48,31 @@ def _range(low: float, high: float) -> str:
     if math.isinf(high):
         return "that is not NaN" if math.isinf(low) else f">= {low:g}"
     return f"in [{low:g}, {high:g}]"
+
+
+Positive = Annotated[float, check_positive]
+"""A finite number above 0."""
+
+Count = Annotated[int, check_count]
+"""A whole number, 1 or more."""
+
+Probability = Annotated[float, check_probability]
+"""A number strictly between 0 and 1."""
+
+
+def check_annotated(name: str, value: object, annotation: Any) -> None:
+    """Raise `InvalidParameter` unless a value passes the checks in its annotation; one without checks takes all.
+
+    ``Annotated[float, check]`` calls ``check(name, value)``; ``Literal`` allows what it lists.
+
+    Examples
+    --------
+    >>> check_annotated("step_size", 0.5, Positive)
+    >>> check_annotated("answer", "first", Literal["average", "last"])
+    Traceback (most recent call last):
+    stoic.errors.InvalidParameter: answer='first' is not 'average' or 'last'.
+    """
+    if get_origin(annotation) is Literal and value not in get_args(annotation):
+        raise InvalidParameter(f"{name}={value!r} is not {' or '.join(map(repr, get_args(annotation)))}.")
+    for check in getattr(annotation, "__metadata__", ()):
+        check(name, value)

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit, kl_div
 
 from stoic.checks import check_positive, check_probability
+from stoic.codes import ABSOLUTE, HUBER, LOGISTIC, QUANTILE, SQUARED, LossCode
 from stoic.errors import InvalidProblem
 from stoic.protocols import Array, Vector
 
@@ -52,6 +53,11 @@ class Squared:
     """
 
     curvature: ClassVar[float] = 2.0
+
+    @property
+    def code(self) -> LossCode:
+        """What it is in a kernel."""
+        return LossCode(SQUARED)
 
     def value(self, prediction: Array, target: Array) -> Array:
         """Return (t − y)²."""
@@ -99,6 +105,11 @@ class Huber:
 
     def __post_init__(self) -> None:
         check_positive("threshold", self.threshold)
+
+    @property
+    def code(self) -> LossCode:
+        """What it is in a kernel."""
+        return LossCode(HUBER, float(self.threshold))
 
     def value(self, prediction: Array, target: Array) -> Array:
         """Return r² near zero, 2h|r| − h² far from it."""
@@ -154,6 +165,11 @@ class Absolute:
     def curvature(self) -> float:
         """1/s."""
         return 1.0 / self.smoothing
+
+    @property
+    def code(self) -> LossCode:
+        """What it is in a kernel."""
+        return LossCode(ABSOLUTE, float(self.smoothing))
 
     def value(self, prediction: Array, target: Array) -> Array:
         """Return r²/(2s) near zero, |r| − s/2 far from it."""
@@ -214,6 +230,11 @@ class Quantile:
         """1/s."""
         return 1.0 / self.smoothing
 
+    @property
+    def code(self) -> LossCode:
+        """What it is in a kernel."""
+        return LossCode(QUANTILE, float(self.smoothing), float(self.level))
+
     def value(self, prediction: Array, target: Array) -> Array:
         """Return the smoothed pinball loss."""
         residual = np.subtract(target, prediction)
@@ -256,6 +277,11 @@ class Logistic:
     """
 
     curvature: ClassVar[float] = 0.25
+
+    @property
+    def code(self) -> LossCode:
+        """What it is in a kernel."""
+        return LossCode(LOGISTIC)
 
     def value(self, prediction: Array, target: Array) -> Array:
         """Return log(1 + exp(−y t)) without overflow."""
@@ -300,3 +326,13 @@ def _smoothed_gap(residual: Array, slope: Array, ends: tuple[float, float], s: f
     near = _cut(residual, ends[0] * s, ends[1] * s)
     missing = near - s * slope
     return missing * (0.5 * missing + (residual - near)) / s
+
+
+LOSSES: dict[str, type[Loss]] = {
+    "squared": Squared,
+    "huber": Huber,
+    "absolute": Absolute,
+    "quantile": Quantile,
+    "logistic": Logistic,
+}
+"""The losses by their names."""

@@ -13,7 +13,7 @@ def only_kernels(monkeypatch):
     def guarded(solver, problem, meter, chunk, rng, limits):
         after = plain(solver, problem, meter, chunk, rng, limits)
         if after.n_steps > chunk.n_steps:
-            assert compiled.innermost(solver, chunk.state).state.y is None
+            assert compiled.innermost(solver, problem, chunk.state).state.y is None
         return after
 
     monkeypatch.setattr(compiled, "run_chunk", guarded)

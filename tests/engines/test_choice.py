@@ -11,15 +11,19 @@ import stoic
 from engines.runs import make_inner, make_problem, make_solver, solve
 from spies import Spy
 from stoic.engines.choice import choose_engine
-from stoic.engines.compiled.engine import CompiledEngine, missing
+from stoic.engines.compiled.engine import CompiledEngine
 from stoic.engines.plain import PlainEngine
+from stoic.engines.support import missing
 from stoic.inners.metered import Metered
 
 LARGE = 60_000
 
 
 class MyLoss(stoic.Huber):
-    """A loss of the user's own, though it has the name of ours as its base."""
+    """A loss of the user's own, though it has one of ours as its base."""
+
+    def value(self, prediction, target):
+        return 0.5 * super().value(prediction, target)
 
 
 class MySolver(stoic.MSCG):
@@ -123,7 +127,7 @@ def test_the_message_says_what_to_do():
 def test_everything_that_is_missing_of_a_problem_is_named():
     inner = with_loss(MyLoss(1.0)).inner
     problem = stoic.Problem(inner, Slanted(), stoic.Box(-1.0, 1.0))
-    lacking = " ".join(missing(mscg(), problem, Metered(inner, 1)))
+    lacking = " ".join(missing(mscg(), problem, inner))
     assert all(word in lacking for word in ("MyLoss", "Slanted", "Box"))
 
 

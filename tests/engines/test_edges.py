@@ -271,7 +271,7 @@ def test_a_stage_on_sparse_rows_starts_from_the_reference_of_the_plain_engine(ca
         problem = problem_of(sparse(X), y, groups, intercept=intercept)
         w0 = np.full(problem.dimension, 0.3)
         one, other = Run(problem, settings), Run(problem, settings)
-        ours = sparse_init(settings, one.problem, problem.inner, w0, np.random.default_rng(seed)).reference
+        ours = sparse_init(settings, one.problem, w0, np.random.default_rng(seed)).reference
         theirs = settings.init(other.problem, w0, np.random.default_rng(seed)).reference
         np.testing.assert_allclose(ours.y, theirs.y, rtol=1e-12)
         np.testing.assert_allclose(ours.z, theirs.z, rtol=1e-9, atol=1e-9 * np.abs(theirs.z).max())

@@ -405,7 +405,7 @@ STEPS = {  # run by whole solves, in tests/engines
 
 
 def public_kernels():
-    for path in sorted((ROOT / "src" / "stoic" / "kernels").glob("*.py")):
+    for path in sorted((ROOT / "src" / "stoic" / "engines" / "kernels").rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and path.stem != "jit":
                 yield f"{path.stem}.{node.name}"

@@ -42,7 +42,7 @@ def go(run, steps):
 
 def interrupt_once(monkeypatch, after):
     """Raise a KeyboardInterrupt when a kernel has returned for the `after`-th time."""
-    make, calls = compiled.make_runner, []
+    make, calls = compiled.make_adapter, []
 
     def interrupting(solver, problem):
         runner = make(solver, problem)
@@ -57,7 +57,7 @@ def interrupt_once(monkeypatch, after):
         runner.run = run_and_raise
         return runner
 
-    monkeypatch.setattr(compiled, "make_runner", interrupting)
+    monkeypatch.setattr(compiled, "make_adapter", interrupting)
 
 
 def charge_once(monkeypatch, after):
@@ -209,10 +209,10 @@ def test_ctrl_c_while_the_state_is_read_for_such_a_step(monkeypatch, regularizer
 def test_settling_twice_gives_the_same_state(solver, regularizer):
     run = make_run(solver, regularizer)
     run.chunk = go(run, 30)
-    live = compiled.innermost(run.solver, run.chunk.state).state
+    live = compiled.innermost(run.solver, run.problem, run.chunk.state).state
     assert isinstance(live, Live)
     first, second = (run.engine.settled(run.solver, run.chunk) for _ in range(2))
-    states = [compiled.innermost(run.solver, chunk.state).state for chunk in (first, second)]
+    states = [compiled.innermost(run.solver, run.problem, chunk.state).state for chunk in (first, second)]
     assert states[0] is states[1]
     assert states[0].t == live.t
     assert run.engine.settled(run.solver, first) is first
@@ -223,9 +223,9 @@ def test_settling_twice_gives_the_same_state(solver, regularizer):
 def test_a_chunk_that_goes_on_from_its_settled_state_does_not_start_anew(solver, regularizer):
     one, other = make_run(solver, regularizer), make_run(solver, regularizer)
     other.compiled(30)
-    runner = other.engine._runner
+    runner = other.engine._adapter
     other.compiled(20)
-    assert other.engine._runner is runner
+    assert other.engine._adapter is runner
     one.chunk = go(one, 50)
     one.compiled(0)
     for name in ("w", "average", "y", "z"):

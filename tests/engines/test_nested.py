@@ -1,12 +1,16 @@
 """proxBoost: both engines give one answer, around every solver and with every regularizer."""
 
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
 import stoic
 from engines.runs import MAKERS, Run, assert_same_run, boosted, make_problem, make_solver, solve, solved_alike
-from stoic.engines.compiled.engine import missing
-from stoic.inners.metered import Metered
+from stoic.checks import Count
+from stoic.engines.support import missing
+from stoic.solvers.composite import Composite, Running
 
 every_storage = pytest.mark.parametrize("storage", ["dense", "csr-int32"])
 with_and_without_intercept = pytest.mark.parametrize("intercept", [False, True])
@@ -116,7 +120,7 @@ def test_what_is_missing_is_named():
     mine = stoic.MSCG(0.03, 17, 10, MyMean(0.7))
 
     def lacks(solver):
-        return missing(solver, problem, Metered(problem.inner, 1))
+        return missing(solver, problem, problem.inner)
 
     assert lacks(boosted(mscg)) == lacks(boosted(rosc)) == []
     assert lacks(boosted(stoic.Restarted([mscg, rosc]))) == lacks(boosted(stoic.Restarted([rosc, mscg]))) == []
@@ -131,3 +135,58 @@ def test_a_prox_boost_in_prox_boost_runs_in_the_plain_engine():
     with pytest.raises(stoic.IncompatibleParts, match="a proxBoost in proxBoost"):
         solve(problem, settings, "compiled")
     np.testing.assert_array_equal(solve(problem, settings, "auto").w, solve(problem, settings, "plain").w)
+
+
+class AlternatingState(NamedTuple):
+    """How many turns are over, and the state of the one that runs."""
+
+    stage: int
+    inner: Any
+
+
+@dataclass(frozen=True)
+class Alternating(Composite):
+    """A combinator of the user's own: two solvers take turns, each from the answer of the other."""
+
+    first: Any
+    second: Any
+    n_turns: Count = 4
+
+    @property
+    def needs_pilot(self):
+        return False
+
+    def turn(self, k):
+        return (self.first, self.second)[k % 2]
+
+    def solvers(self):
+        yield from ((self.first, False), (self.second, False))
+
+    def running(self, problem, state):
+        return Running(self.turn(state.stage), problem, state.inner)
+
+    def started(self, problem, w0, rng, begin):
+        return AlternatingState(0, begin(self.first, problem, w0, rng))
+
+    def advanced(self, problem, state, rng, begin):
+        k, answer = state.stage + 1, self.turn(state.stage).output(state.inner)
+        return AlternatingState(k, begin(self.turn(k), problem, answer, rng))
+
+    def tuned(self, pilot):
+        return self
+
+    def finished(self, state):
+        return state.stage == self.n_turns - 1 and self.turn(state.stage).finished(state.inner)
+
+    def output(self, state):
+        return self.turn(state.stage).output(state.inner)
+
+
+@pytest.mark.usefixtures("only_kernels")
+@every_storage
+def test_a_combinator_of_ones_own_is_compiled(storage):
+    problem = make_problem(storage, "huber", "logsumexp", "l2", intercept=True)
+    mine = Alternating(make_solver("mscg", problem, 3, 20), make_solver("rosc", problem, 3, 20))
+    result = solved_alike(problem, mine, evaluate_every=200)
+    assert {record["stage"] for record in result.history} == {0, 1, 2, 3}
+    solved_alike(problem, boosted(mine))

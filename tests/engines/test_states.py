@@ -108,7 +108,7 @@ def test_rows_that_are_long_beside_the_groups_let_the_kernel_hold_the_reference(
     compiled, plain = Run(problem, settings), Run(problem, settings)
     for _ in range(200):
         assert_same_run(compiled.compiled(), plain.plain())
-        assert not compiled.engine._runner.form.packs
+        assert not compiled.engine._adapter.form.packs
     assert plain.chunk.truncated_z >= 10
 
 

@@ -1,8 +1,10 @@
 """`import stoic` is light, and every public name is there."""
 
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +72,20 @@ def test_the_version_is_three_numbers():
 def test_every_solver_in_a_method_table_is_public():
     public = {getattr(stoic, name) for name in stoic.__all__ if isinstance(getattr(stoic, name), type)}
     assert {type(make()) for make in stoic.METHODS.values()} <= public
+
+
+def test_type_checkers_see_the_names_that_are_loaded_when_they_are_used():
+    tree = ast.parse(Path(stoic.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {(line.module, name.name) for line in block.body for name in line.names if name.asname == name.name}
+    assert seen == {(home, name) for home, names in stoic._HOMES.items() for name in names}
+
+
+def test_a_small_fit_loads_no_numba():
+    code = """
+import numpy as np, scipy.sparse as sp, stoic
+X = np.random.default_rng(0).standard_normal((200, 3))
+for table in (X, sp.csr_array(X)):
+    stoic.GroupDRORegressor().fit(table, X @ [1.0, 2.0, 3.0], groups=np.arange(200) % 2)
+"""
+    assert "numba" not in modules_after(code)

@@ -1,14 +1,16 @@
-"""What solvers share: settings that are refused by name, sequences of steps, averages, and the end of a run."""
+"""What solvers share: settings checked by their annotations, sequences of steps, averages, the end of a run."""
 
 import math
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import stoic
+from stoic.checks import Count
 from stoic.errors import InvalidParameter
-from stoic.solvers.base import Info, PowerLaw, running_mean
+from stoic.solvers.base import AUTO, Info, PowerLaw, Settings, running_mean
 
 REFUSED = [
     (stoic.MSCG, {"step_size": 0.0}),
@@ -131,3 +133,22 @@ def test_the_samples_of_a_plan_are_those_of_its_batches():
     inner = stoic.GroupLoss(np.ones((6, 1)), np.arange(6.0), np.arange(6) % 3)
     solver = stoic.ClippedSGD(step_size=0.1, batch_size=4, clip=1.0, n_steps=7)
     assert solver.planned_samples(inner) == 7 * 3 * 4
+
+
+@dataclass(frozen=True)
+class Own(Settings):
+    """A solver of the user's own: names of ours have no meaning here."""
+
+    weights: tuple[float, ...] = (0.5, 0.5)
+    weight: float = 7.0
+    lenght: Count = 3
+
+
+def test_a_field_of_a_solver_of_ones_own_may_have_any_name():
+    assert Own().weights == (0.5, 0.5)
+    assert Own(weight=AUTO).needs_pilot
+
+
+def test_an_annotation_checks_a_field_of_any_name():
+    with pytest.raises(InvalidParameter, match=r"lenght=0 is not a whole number >= 1\."):
+        Own(lenght=0)

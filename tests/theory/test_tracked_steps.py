@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import itertools
 import math
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -374,7 +375,7 @@ class TakesTheNewAverage(TrackedROSC):
 
 def test_the_bounds_of_steps_1_and_5_notice_a_gradient_at_the_new_average():
     case = CASES["at rest"]
-    settings = {name: getattr(case.solver, name) for name in case.solver.__dataclass_fields__}
+    settings = {item.name: getattr(case.solver, item.name) for item in fields(case.solver)}
     path = run(case, TakesTheNewAverage(**settings), 50)
     assert excess_of_step_1(case, path) > 0.01
     assert excess_of_step_5(path) > 0.01

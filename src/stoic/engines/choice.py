@@ -4,6 +4,7 @@ import logging
 
 from stoic.engines.engine import Engine
 from stoic.engines.plain import PlainEngine
+from stoic.engines.support import missing, missing_parts
 from stoic.errors import IncompatibleParts
 from stoic.inners.metered import Metered
 from stoic.problem import Problem
@@ -12,7 +13,7 @@ from stoic.solvers.base import AnySolver
 _log = logging.getLogger("stoic")
 
 ENGINES = ("auto", "plain", "compiled", "renumbered")
-_KERNELS = ("compiled", "renumbered")
+_KERNELS = ("compiled", "renumbered")  # the second is an old name of the first
 # Samples, and samples times columns, since a plain step passes over all of these: a solve with fewer of both
 # should not have to wait for kernels to load.
 _MANY, _MANY_ENTRIES = 50_000, 100_000_000
@@ -21,8 +22,6 @@ _MANY, _MANY_ENTRIES = 50_000, 100_000_000
 def check_engine(engine: str, problem: Problem, meter: Metered) -> None:
     """Raise `IncompatibleParts`, before a draw, if kernels are asked for and lack a part."""
     if engine in _KERNELS:
-        from stoic.engines.compiled.problem import missing_parts  # noqa: PLC0415 - loads numba
-
         _refuse(engine, missing_parts(problem, meter.inner))
 
 
@@ -42,11 +41,11 @@ def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Meter
     is_short = meter.left < _MANY and meter.left * problem.dimension < _MANY_ENTRIES
     if engine == "plain" or (engine == "auto" and is_short):
         return PlainEngine()
-    from stoic.engines.compiled.engine import CompiledEngine, missing  # noqa: PLC0415 - loads numba
-
-    lacking = missing(solver, problem, meter)
+    lacking = missing(solver, problem, meter.inner)
     if not lacking:
-        return CompiledEngine(problem, meter, renumber=engine == "renumbered")
+        from stoic.engines.compiled.engine import CompiledEngine  # noqa: PLC0415 - loads numba
+
+        return CompiledEngine(problem, meter)
     if engine in _KERNELS:
         _refuse(engine, lacking)
     _log.info("plain engine: the compiled one lacks %s", ", ".join(lacking))

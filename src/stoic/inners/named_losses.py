@@ -3,15 +3,7 @@
 import difflib
 
 from stoic.errors import InvalidParameter
-from stoic.losses import Absolute, Huber, Logistic, Loss, Quantile, Squared
-
-_LOSSES: dict[str, type[Loss]] = {
-    "squared": Squared,
-    "huber": Huber,
-    "absolute": Absolute,
-    "quantile": Quantile,
-    "logistic": Logistic,
-}
+from stoic.losses import LOSSES, Loss
 
 
 def resolve_loss(loss: str | Loss) -> Loss:
@@ -37,21 +29,21 @@ def resolve_loss(loss: str | Loss) -> Loss:
     Huber(threshold=1.0)
     """
     if isinstance(loss, str):
-        if loss in _LOSSES:
-            return _LOSSES[loss]()
+        if loss in LOSSES:
+            return LOSSES[loss]()
         raise InvalidParameter(f"loss={loss!r} is not known; {_suggestion(loss)}.")
     if isinstance(loss, type):
         raise InvalidParameter(f"loss={loss.__name__} is a class, but an object is needed: {loss.__name__}(...).")
     missing = [name for name in ("value", "derivative", "curvature") if not hasattr(loss, name)]
     if missing:
         raise InvalidParameter(
-            f"loss={loss!r} has no {' and no '.join(missing)}; give one of {', '.join(_LOSSES)}, "
+            f"loss={loss!r} has no {' and no '.join(missing)}; give one of {', '.join(LOSSES)}, "
             f"or an object with value, derivative and curvature."
         )
     return loss
 
 
 def _suggestion(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), _LOSSES)
+    near = difflib.get_close_matches(name.lower(), LOSSES)
     guess = f"did you mean {near[0]!r}? " if near else ""
-    return f"{guess}Known are {', '.join(_LOSSES)}" if near else f"known are {', '.join(_LOSSES)}"
+    return f"{guess}Known are {', '.join(LOSSES)}" if near else f"known are {', '.join(LOSSES)}"

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stoic.codes import LINEAR, OuterCode
 from stoic.outers.shifted import check_length, finite_vector
 from stoic.protocols import Array, Vector
 
@@ -58,6 +59,10 @@ class Linear:
             return np.full(len(u), 1.0 / len(u))
         check_length("weights", self._c, u)
         return self._c.copy()
+
+    def code(self, p: int) -> OuterCode:
+        """Return what it is in a kernel, for p entries."""
+        return OuterCode(LINEAR, self.gradient(np.zeros(p)), np.zeros(p), 1.0, 1.0, np.empty(0))
 
     def hessian(self, u: Vector) -> Array:
         """Return ∇²f(u) = 0."""

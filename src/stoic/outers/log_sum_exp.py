@@ -8,8 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stoic.checks import check_positive
+from stoic.codes import LOGSUMEXP, OuterCode
 from stoic.errors import InvalidParameter
-from stoic.outers.shifted import above, check_length, finite_vector, keep_baseline, log_mean_exp, scaled
+from stoic.outers.shifted import (
+    above,
+    baseline_of,
+    check_length,
+    finite_vector,
+    keep_baseline,
+    log_mean_exp,
+    scaled,
+)
 from stoic.protocols import Array, Vector
 
 
@@ -91,6 +100,11 @@ class LogSumExp:
             q *= self._pi
         q /= np.add.reduce(q)
         return q
+
+    def code(self, p: int) -> OuterCode:
+        """Return what it is in a kernel, for p entries."""
+        prior = np.full(p, 1.0 / p) if self._pi is None else self._pi.copy()
+        return OuterCode(LOGSUMEXP, prior, baseline_of(self._b, p), float(self.temperature), 1.0, np.empty(0))
 
     def hessian(self, u: Vector) -> Array:
         """Return ∇²f(u) = (diag(q) − qqᵀ)/τ."""

@@ -36,6 +36,11 @@ def keep_baseline(outer: Any) -> None:
         object.__setattr__(outer, "baseline", tuple(b.tolist()))
 
 
+def baseline_of(given: Vector | None, p: int) -> Vector:
+    """Return a baseline of p entries, zeros where none was given."""
+    return np.zeros(p) if given is None else given.copy()
+
+
 @np.errstate(over="ignore")
 def above(baseline: Vector | None, u: Vector) -> Vector:
     """Return u − b."""

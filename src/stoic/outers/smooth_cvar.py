@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stoic.checks import check_positive, check_real
-from stoic.outers.shifted import above, keep_baseline, log_mean_exp, scaled
+from stoic.codes import SMOOTH_CVAR, OuterCode
+from stoic.outers.shifted import above, baseline_of, keep_baseline, log_mean_exp, scaled
 from stoic.protocols import Array, Vector
 
 _AT_THE_CAP = 1e-12  # of the cap: rounding of a share that has reached it
@@ -89,6 +90,11 @@ class SmoothCVaR:
         q: Vector = np.where(u > top, 1.0, below * ((n - k) / np.exp(x).sum()))
         q /= np.add.reduce(q)
         return q
+
+    def code(self, p: int) -> OuterCode:
+        """Return what it is in a kernel, for p entries."""
+        b, capacity = baseline_of(self._b, p), max(1.0, self.level * p)
+        return OuterCode(SMOOTH_CVAR, np.ones(p), b, float(self.temperature), capacity, np.empty(p))
 
     def hessian(self, u: Vector) -> Array:
         """Return ∇²f(u) = (1 − k·cap)(diag(a) − aaᵀ)/τ, a the shares of the entries below the cap."""

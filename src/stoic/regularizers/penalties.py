@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stoic.checks import check_real
+from stoic.codes import PenaltyCode
 from stoic.protocols import Vector
 
 
@@ -20,6 +21,12 @@ class _Penalty:
     def weights(self) -> tuple[float, float]:
         """The weights (a, b)."""
         return 0.0, 0.0
+
+    @property
+    def code(self) -> PenaltyCode:
+        """What it is in a kernel."""
+        a, b = self.weights
+        return PenaltyCode(float(a), float(b))
 
     @property
     def strong_convexity(self) -> float:

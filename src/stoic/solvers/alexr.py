@@ -1,13 +1,15 @@
 """ALEXR of Wang and Yang, with SOX as its special case."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import partial
+from typing import Annotated, ClassVar
 
 from numpy.random import Generator
 
+from stoic.checks import Count, Positive, check_real
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.solvers.base import AUTO, UNBOUNDED, Info, either, method, planned
+from stoic.solvers.base import AUTO, UNBOUNDED, Info, Weight, either, method, planned
 from stoic.solvers.two_scale import TrackedState, Tracking
 
 
@@ -53,11 +55,13 @@ class ALEXR(Tracking):
     0.1
     """
 
-    step_size: float = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    weight: float = 0.1
-    extrapolation: float = 1.0
+    kernel: ClassVar[str] = "two_scale"
+
+    step_size: Positive = AUTO
+    batch_size: Count = AUTO
+    n_steps: Count = UNBOUNDED
+    weight: Weight = 0.1
+    extrapolation: Annotated[float, partial(check_real, low=0.0)] = 1.0
 
     batches_per_step: ClassVar[int] = 2
 

@@ -52,6 +52,8 @@ class ASCPG(TwoScale):
     True
     """
 
+    kernel: ClassVar[str] = "two_scale"
+
     batches_per_step: ClassVar[int] = 2
     convex_power: ClassVar[float] = 5.0 / 7.0
 

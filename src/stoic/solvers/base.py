@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 from numpy.random import Generator
 
-from stoic.checks import check_count, check_positive, check_probability, check_real
+from stoic.checks import check_annotated, check_positive, check_real
 from stoic.errors import InvalidParameter
 from stoic.means import MeanEstimator
 from stoic.pilot import Pilot
@@ -123,34 +123,19 @@ class PowerLaw:
         return float(self.start * (1.0 + k / self.delay) ** -self.power)
 
 
-def _check_weight(name: str, value: object) -> None:
+def _check_weights(name: str, value: object) -> None:
     if not isinstance(value, PowerLaw) or value.start > 1.0:
         raise InvalidParameter(f"{name}={value!r} is not a PowerLaw with start <= 1.")
 
 
-def _check_rate(name: str, value: object) -> None:
+def _check_steps(name: str, value: object) -> None:
     if not isinstance(value, PowerLaw):
         raise InvalidParameter(f"{name}={value!r} is not a PowerLaw; use PowerLaw({value!r}) for a constant step.")
-
-
-def _check_output(name: str, value: object) -> None:
-    if value not in {"average", "last"}:
-        raise InvalidParameter(f"{name}={value!r} is not 'average' or 'last'.")
 
 
 def _check_mean(name: str, value: object) -> None:
     if not hasattr(value, "n_blocks"):
         raise InvalidParameter(f"{name}={value!r} is not a mean estimator such as SmallestBall(0.05).")
-
-
-def _check_levels(name: str, value: object) -> None:
-    if isinstance(value, int | float):
-        raise InvalidParameter(f"{name}={value!r} is neither Levels nor Calibrated.")
-
-
-def _check_truncates(name: str, value: object) -> None:
-    if value not in {"batches", "samples"}:
-        raise InvalidParameter(f"{name}={value!r} is not 'batches' or 'samples'.")
 
 
 def check_method(name: str, value: object) -> None:
@@ -159,38 +144,29 @@ def check_method(name: str, value: object) -> None:
         raise InvalidParameter(f"{name}={value!r} is not a solver's settings, such as MSCG().")
 
 
-_CHECKS: dict[str, Callable[[str, Any], object]] = {
-    "step_size": check_positive,
-    "steps": _check_rate,
-    "weights": _check_weight,
-    "batch_size": check_count,
-    "n_steps": check_count,
-    "n_stages": check_count,
-    "n_trials": check_count,
-    "reference_size": check_count,
-    "radius": lambda name, value: check_real(name, value, low=1e-300),
-    "clip": check_positive,
-    "mean": _check_mean,
-    "reference_mean": _check_mean,
-    "levels": _check_levels,
-    "truncates": _check_truncates,
-    "solver": check_method,
-    "anchor_size": lambda name, value: check_count(name, value, low=0),
-    "weight": lambda name, value: check_real(name, value, low=0.0, high=1.0),
-    "extrapolation": lambda name, value: check_real(name, value, low=0.0),
-    "mu": check_positive,
-    "delta": check_probability,
-    "answer": _check_output,
-}
+Steps = Annotated[PowerLaw, _check_steps]
+"""A sequence of step sizes."""
+
+Weights = Annotated[PowerLaw, _check_weights]
+"""A sequence of weights of an average, 1 at most."""
+
+RobustMean = Annotated[MeanEstimator, _check_mean]
+"""A mean of a batch."""
+
+Radius = Annotated[float, lambda name, value: check_real(name, value, low=1e-300)]
+"""Of a ball; may be infinite."""
+
+Weight = Annotated[float, lambda name, value: check_real(name, value, low=0.0, high=1.0)]
+"""Of the newest term in an average."""
 
 
 class Settings:
-    """What all solvers share: settings are checked by name, and `AUTO` ones come from a pilot."""
+    """What all solvers share: settings are checked by their annotations, and `AUTO` ones come from a pilot."""
 
     def __post_init__(self) -> None:
-        for name, value in self._items():
-            if name in _CHECKS and value is not AUTO:
-                _CHECKS[name](name, value)
+        for item in fields(self):  # type: ignore[arg-type]
+            if (value := getattr(self, item.name)) is not AUTO:
+                check_annotated(item.name, value, item.type)
 
     def _items(self) -> list[tuple[str, Any]]:
         return [(item.name, getattr(self, item.name)) for item in fields(self)]  # type: ignore[arg-type]
@@ -213,37 +189,14 @@ class Settings:
         """Accept every problem; solvers with assumptions of their own say so here."""
 
 
-class Counted(Protocol):
-    """A state that knows how many steps have been taken."""
-
-    @property
-    def t(self) -> int:
-        """Steps taken."""
-        ...
-
-
-class Averaged(Counted, Protocol):
-    """A state with an iterate and the average of all iterates."""
-
-    @property
-    def w(self) -> Vector:
-        """The iterate w_t."""
-        ...
-
-    @property
-    def average(self) -> Vector:
-        """The mean of w_1 … w_t."""
-        ...
-
-
 class Stepwise(Settings):
     """A solver that takes `n_steps` steps."""
 
     n_steps: int
 
-    def finished(self, state: Counted) -> bool:
+    def finished(self, state: Any) -> bool:
         """Whether all steps have been taken."""
-        return state.t >= self.n_steps
+        return bool(state.t >= self.n_steps)
 
 
 def has_plan(method: Any) -> bool:
@@ -267,9 +220,10 @@ def plan_cost(solver: Any, inner: AnyInner) -> int | None:
 class Averaging(Stepwise):
     """A solver that answers with the average of w_1 … w_t."""
 
-    def output(self, state: Averaged) -> Vector:
+    def output(self, state: Any) -> Vector:
         """Return the average of w_1 … w_t."""
-        return state.average
+        average: Vector = state.average
+        return average
 
 
 class Recipe(Settings):

@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
+from typing import Annotated, ClassVar, NamedTuple
 
 from numpy.random import Generator
 
+from stoic.checks import Count, Positive, check_count
 from stoic.errors import IncompatibleParts
 from stoic.pilot import Pilot
 from stoic.problem import Problem
@@ -66,10 +68,12 @@ class CIVR(Stepwise):
     False
     """
 
-    step_size: float = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    anchor_size: int = AUTO
+    kernel: ClassVar[str] = "civr"
+
+    step_size: Positive = AUTO
+    batch_size: Count = AUTO
+    n_steps: Count = UNBOUNDED
+    anchor_size: Annotated[int, partial(check_count, low=0)] = AUTO
 
     def tuned(self, pilot: Pilot) -> "CIVR":
         """Spend half of the budget (or the whole data, if less) on the anchor, the rest on 5/(μη) steps."""

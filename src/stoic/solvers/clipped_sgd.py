@@ -1,10 +1,12 @@
 """Clipped SGD, what most people reach for first."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from stoic.checks import Count, Positive
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector
@@ -50,10 +52,12 @@ class ClippedSGD(Averaging):
     False
     """
 
-    step_size: float = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    clip: float = AUTO
+    kernel: ClassVar[str] = "clipped_sgd"
+
+    step_size: Positive = AUTO
+    batch_size: Count = AUTO
+    n_steps: Count = UNBOUNDED
+    clip: Positive = AUTO
 
     def tuned(self, pilot: Pilot) -> "ClippedSGD":
         """Take the step for averages and a level that ordinary batches do not reach."""

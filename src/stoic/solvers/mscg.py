@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from numpy.random import Generator
 
-from stoic.means import Mean, MeanEstimator
+from stoic.checks import Count, Positive
+from stoic.means import GeometricMedianOfMeans, Mean, SmallestBall
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector
@@ -14,6 +15,7 @@ from stoic.solvers.base import (
     UNBOUNDED,
     Averaging,
     Info,
+    RobustMean,
     either,
     mean_value,
     mean_vjp,
@@ -77,10 +79,15 @@ class MSCG(Averaging):
     array([1., 1.])
     """
 
-    step_size: float = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    mean: MeanEstimator = Mean()
+    step_size: Positive = AUTO
+    batch_size: Count = AUTO
+    n_steps: Count = UNBOUNDED
+    mean: RobustMean = Mean()
+
+    @property
+    def kernel(self) -> str | None:
+        """Its adapter in the compiled engine, which has three of the means."""
+        return "mscg" if type(self.mean) in {Mean, SmallestBall, GeometricMedianOfMeans} else None
 
     def tuned(self, pilot: Pilot) -> "MSCG":
         """Take the step for averages and the batch that spreads the budget over enough steps."""

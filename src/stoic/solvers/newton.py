@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
+from stoic.checks import Count
 from stoic.errors import IncompatibleParts
 from stoic.losses import Squared
 from stoic.pilot import Pilot
@@ -95,7 +96,7 @@ class Newton(Settings):
     True
     """
 
-    n_steps: int = 200
+    n_steps: Count = 200
 
     @property
     def uses_all_data(self) -> bool:

@@ -1,19 +1,22 @@
 """proxBoost of Davis, Drusvyatskiy, Xiao and Zhang: high probability around any solver."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
+from stoic.checks import Count, Positive
 from stoic.errors import IncompatibleParts
 from stoic.means import SmallestBall
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.regularizers import Anchored
-from stoic.solvers.base import AUTO, AnySolver, Info, Method, Recipe, Settings, either, method
+from stoic.solvers.base import AUTO, AnySolver, Method, Recipe, check_method, either, method
+from stoic.solvers.composite import Begin, Composite, Running
 from stoic.solvers.mscg import MSCG
 
 
@@ -35,7 +38,7 @@ class ProxBoostState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ProxBoosted(Settings):
+class ProxBoosted(Composite):
     """The plan of `ProxBoost`: stages of trials, each stage around the answer chosen in the one before.
 
     Parameters
@@ -62,24 +65,30 @@ class ProxBoosted(Settings):
         for stage in self.stages:
             stage.solver.check(problem)
 
-    def init(self, problem: Problem, w0: Vector, rng: Generator) -> ProxBoostState:
-        """Start the first trial of the first stage."""
-        return self._start(problem, 0, w0, (), rng)
+    def solvers(self) -> Iterator[tuple[AnySolver, bool]]:
+        """Walk through the solvers of the stages."""
+        yield from ((stage.solver, stage.weight > 0.0) for stage in self.stages)
 
-    def _start(
-        self, problem: Problem, k: int, center: Vector, answers: tuple[Vector, ...], rng: Generator
-    ) -> ProxBoostState:
-        stage = self.stages[k]
-        inner = stage.solver.init(anchored(problem, center, stage.weight), center, rng)
-        return ProxBoostState(k, center, answers, inner)
-
-    def step(self, problem: Problem, state: ProxBoostState, rng: Generator) -> tuple[ProxBoostState, Info]:
-        """Take a step of the running trial, starting the next trial or stage if it has finished."""
-        if self.stages[state.stage].solver.finished(state.inner):
-            state = self._start(problem, *self.after(state), rng)
+    def running(self, problem: Problem, state: ProxBoostState) -> Running:
+        """Return the running trial, on the problem of its stage."""
         stage = self.stages[state.stage]
-        inner, info = stage.solver.step(anchored(problem, state.center, stage.weight), state.inner, rng)
-        return state._replace(inner=inner), info._replace(stage=state.stage)
+        return Running(stage.solver, anchored(problem, state.center, stage.weight), state.inner)
+
+    def started(self, problem: Problem, w0: Vector, rng: Generator, begin: Begin) -> ProxBoostState:
+        """Start the first trial of the first stage."""
+        return self._trial(problem, (0, w0, ()), rng, begin)
+
+    def advanced(self, problem: Problem, state: ProxBoostState, rng: Generator, begin: Begin) -> ProxBoostState:
+        """Start the next trial, or the next stage."""
+        return self._trial(problem, self.after(state), rng, begin)
+
+    def _trial(
+        self, problem: Problem, plan: tuple[int, Vector, tuple[Vector, ...]], rng: Generator, begin: Begin
+    ) -> ProxBoostState:
+        k, center, answers = plan
+        stage = self.stages[k]
+        inner = begin(stage.solver, anchored(problem, center, stage.weight), center, rng)
+        return ProxBoostState(k, center, answers, inner)
 
     def after(self, state: ProxBoostState) -> tuple[int, Vector, tuple[Vector, ...]]:
         """Return the stage, the center and the answers with which the trial after a finished one begins."""
@@ -160,9 +169,9 @@ class ProxBoost(Recipe):
     array([1., 2.])
     """
 
-    solver: Method = MSCG()
-    mu: float = AUTO
-    n_trials: int = 5
+    solver: Annotated[Method, check_method] = MSCG()
+    mu: Positive = AUTO
+    n_trials: Count = 5
 
     def check(self, problem: Problem) -> None:
         """Raise `IncompatibleParts` unless F is known to be strongly convex."""

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from stoic.checks import Count, Positive
 from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
 from stoic.solvers.base import AUTO, Recipe, either, method
@@ -52,8 +53,8 @@ class RCIVR(Recipe):
     """
 
     rule: Literal["finite-sum", "expectation"] = AUTO
-    step_size: float = AUTO
-    n_stages: int = AUTO
+    step_size: Positive = AUTO
+    n_stages: Count = AUTO
 
     def __post_init__(self) -> None:
         super().__post_init__()

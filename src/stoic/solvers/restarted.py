@@ -1,5 +1,6 @@
 """The restart combinator: run stages one after another, each from the answer of the one before."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -9,7 +10,8 @@ from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solvers.base import UNBOUNDED, AnySolver, Info, Settings, check_method
+from stoic.solvers.base import UNBOUNDED, AnySolver, check_method
+from stoic.solvers.composite import Begin, Composite, Running
 
 
 class RestartedState(NamedTuple):
@@ -21,7 +23,7 @@ class RestartedState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Restarted(Settings):
+class Restarted(Composite):
     r"""Run solvers one after another: stage k starts at the answer of stage k − 1 (Algorithms 3 and 4).
 
     RMSCG is ``Restarted`` of `MSCG` stages whose batches double; RROSC is ``Restarted`` of `ROSC` stages with
@@ -66,19 +68,24 @@ class Restarted(Settings):
         for stage in self.stages:
             stage.check(problem)
 
-    def init(self, problem: Problem, w0: Vector, rng: Generator) -> RestartedState:
-        """Start the first stage."""
-        return RestartedState(0, self.stages[0].init(problem, w0, rng))
+    def solvers(self) -> Iterator[tuple[AnySolver, bool]]:
+        """Walk through the stages."""
+        yield from ((stage, False) for stage in self.stages)
 
-    def step(self, problem: Problem, state: RestartedState, rng: Generator) -> tuple[RestartedState, Info]:
-        """Take a step of the running stage, starting the next one if it has finished."""
-        k, inner, before = state
-        if self.stages[k].finished(inner):
-            before = self.stages[k].output(inner)
-            k += 1
-            inner = self.stages[k].init(problem, before, rng)  # Alg. 3 and 4: w_k = stage(w_{k−1})
-        inner, info = self.stages[k].step(problem, inner, rng)
-        return RestartedState(k, inner, before), info._replace(stage=k)
+    def running(self, problem: Problem, state: RestartedState) -> Running:
+        """Return the running stage."""
+        return Running(self.stages[state.stage], problem, state.inner)
+
+    def started(self, problem: Problem, w0: Vector, rng: Generator, begin: Begin) -> RestartedState:
+        """Start the first stage."""
+        return RestartedState(0, begin(self.stages[0], problem, w0, rng))
+
+    def advanced(self, problem: Problem, state: RestartedState, rng: Generator, begin: Begin) -> RestartedState:
+        """Start the next stage at the answer of the one before."""
+        before, k = self.stages[state.stage].output(state.inner), state.stage + 1
+        return RestartedState(
+            k, begin(self.stages[k], problem, before, rng), before
+        )  # Alg. 3 and 4: w_k = stage(w_{k−1})
 
     def finished(self, state: RestartedState) -> bool:
         """Whether the last stage has finished."""

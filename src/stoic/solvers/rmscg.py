@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from stoic.means import GeometricMedianOfMeans, Mean, MeanEstimator, SmallestBall
+from stoic.checks import Count, Positive
+from stoic.means import GeometricMedianOfMeans, Mean, SmallestBall
 from stoic.pilot import Pilot
-from stoic.solvers.base import AUTO, Recipe, either, method
+from stoic.solvers.base import AUTO, Recipe, RobustMean, either, method
 from stoic.solvers.mscg import MSCG
 from stoic.solvers.restarted import Restarted
 from stoic.theory.plans import Plan, Stage
@@ -47,11 +48,11 @@ class RMSCG(Recipe):
     array([1., 2.])
     """
 
-    n_stages: int = AUTO
-    step_size: float = AUTO
-    batch_size: int = AUTO
-    n_steps: int = AUTO
-    mean: MeanEstimator = Mean()
+    n_stages: Count = AUTO
+    step_size: Positive = AUTO
+    batch_size: Count = AUTO
+    n_steps: Count = AUTO
+    mean: RobustMean = Mean()
 
     @staticmethod
     def from_plan(plan: Plan[Stage]) -> Restarted:

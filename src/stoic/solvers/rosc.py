@@ -2,20 +2,31 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
 
-from stoic.checks import check_real
+from stoic.checks import Count, Positive, check_real
 from stoic.errors import InvalidParameter
-from stoic.means import MeanEstimator, SmallestBall, n_vector_blocks
+from stoic.means import SmallestBall, n_vector_blocks
 from stoic.pilot import Pilot
 from stoic.pilot.probes import median_distance
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Array, Vector
 from stoic.regularizers import prox_in_ball
-from stoic.solvers.base import AUTO, UNBOUNDED, Averaging, Info, either, method, planned, running_mean
+from stoic.solvers.base import (
+    AUTO,
+    UNBOUNDED,
+    Averaging,
+    Info,
+    Radius,
+    RobustMean,
+    either,
+    method,
+    planned,
+    running_mean,
+)
 from stoic.theory.plans import TruncatedStage
 from stoic.truncation import Levels, truncated_mean
 
@@ -61,6 +72,15 @@ class Calibrated:
     def __post_init__(self) -> None:
         for name in ("C_g", "L_g", "factor", "least"):
             check_real(name, getattr(self, name), low=0.0)
+
+
+def _check_levels(name: str, value: object) -> None:
+    if isinstance(value, int | float):
+        raise InvalidParameter(f"{name}={value!r} is neither Levels nor Calibrated.")
+
+
+LevelSettings = Annotated[Levels | Calibrated, _check_levels]
+"""Truncation levels, given or measured."""
 
 
 class Reference(NamedTuple):
@@ -135,13 +155,15 @@ class ROSC(Averaging):
     array([1., 2.])
     """
 
-    step_size: float = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    radius: float = AUTO
-    reference_size: int = AUTO
-    reference_mean: MeanEstimator = AUTO
-    levels: Levels | Calibrated = AUTO
+    kernel: ClassVar[str] = "rosc"
+
+    step_size: Positive = AUTO
+    batch_size: Count = AUTO
+    n_steps: Count = UNBOUNDED
+    radius: Radius = AUTO
+    reference_size: Count = AUTO
+    reference_mean: RobustMean = AUTO
+    levels: LevelSettings = AUTO
     truncates: Literal["batches", "samples"] = "batches"
 
     @classmethod

@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from stoic.checks import Count, Positive
 from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
-from stoic.solvers.base import AUTO, Recipe, either, method
+from stoic.solvers.base import AUTO, Radius, Recipe, either, method
 from stoic.solvers.restarted import Restarted
-from stoic.solvers.rosc import ROSC, Calibrated
+from stoic.solvers.rosc import ROSC, LevelSettings
 from stoic.theory.plans import Plan, TruncatedStage
-from stoic.truncation import Levels
 
 
 @method("rrosc")
@@ -55,12 +55,12 @@ class RROSC(Recipe):
     array([1., 2.])
     """
 
-    n_stages: int = AUTO
-    step_size: float = AUTO
-    batch_size: int = AUTO
-    n_steps: int = AUTO
-    radius: float = AUTO
-    levels: Levels | Calibrated = AUTO
+    n_stages: Count = AUTO
+    step_size: Positive = AUTO
+    batch_size: Count = AUTO
+    n_steps: Count = AUTO
+    radius: Radius = AUTO
+    levels: LevelSettings = AUTO
 
     growth: ClassVar[float] = 0.0
     """By which power of 2 the batch grows from stage to stage; η shrinks and T grows by what is left of 2."""

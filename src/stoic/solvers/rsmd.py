@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from stoic.checks import check_real
+from stoic.checks import Count, Positive, check_real
 from stoic.errors import IncompatibleParts
-from stoic.means import MeanEstimator, SmallestBall
+from stoic.means import SmallestBall
 from stoic.pilot import Pilot
 from stoic.pilot.probes import median_distance
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector
 from stoic.regularizers import prox_in_ball
-from stoic.solvers.base import AUTO, Averaging, Info, Recipe, either, method, running_mean
+from stoic.solvers.base import AUTO, Averaging, Info, Radius, Recipe, RobustMean, either, method, running_mean
 from stoic.solvers.restarted import Restarted
 from stoic.truncation import truncate
 
@@ -49,12 +49,12 @@ class RSMDStage(Averaging):
         The slack is scale · max(least, factor · √N), with the scale measured on the reference batch.
     """
 
-    step_size: float
-    batch_size: int
-    n_steps: int
-    radius: float
-    reference_size: int
-    reference_mean: MeanEstimator
+    step_size: Positive
+    batch_size: Count
+    n_steps: Count
+    radius: Radius
+    reference_size: Count
+    reference_mean: RobustMean
     smoothness: float
     factor: float
     least: float
@@ -145,10 +145,10 @@ class RSMD(Recipe):
     array([1., 2.])
     """
 
-    n_stages: int = AUTO
-    step_size: float = AUTO
-    batch_size: int = AUTO
-    radius: float = AUTO
+    n_stages: Count = AUTO
+    step_size: Positive = AUTO
+    batch_size: Count = AUTO
+    radius: Radius = AUTO
     factor: float = 0.1
     least: float = 3.0
 

@@ -51,6 +51,8 @@ class SCGD(TwoScale):
     0.0125
     """
 
+    kernel: ClassVar[str] = "two_scale"
+
     convex_power: ClassVar[float] = 0.75
 
     def weights_for(self, chosen: StepRule) -> PowerLaw:

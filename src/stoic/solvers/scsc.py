@@ -1,6 +1,7 @@
 """SCSC, the stochastically corrected compositional gradient method of Chen, Sun and Yin."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from numpy.random import Generator
 
@@ -48,6 +49,8 @@ class SCSC(TwoScale):
     >>> stoic.SCSC(batch_size=4).weights
     AUTO
     """
+
+    kernel: ClassVar[str] = "two_scale"
 
     def step(self, problem: Problem, state: TrackedState, rng: Generator) -> tuple[TrackedState, Info]:
         """Correct y with the same batch at both points, then move w."""

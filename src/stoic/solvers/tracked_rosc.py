@@ -1,12 +1,12 @@
 """ROSC whose estimate of g is a moving average: no bias floor for a non-linear f."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from stoic.errors import InvalidParameter
 from stoic.pilot import Pilot
 from stoic.protocols import Vector
-from stoic.solvers.base import AUTO, either
+from stoic.solvers.base import AUTO, Weight, either
 from stoic.solvers.rosc import ROSC, Calibrated
 from stoic.theory.plans import TruncatedStage
 
@@ -59,8 +59,10 @@ class TrackedROSC(ROSC):
     array([1., 2.])
     """
 
+    kernel: ClassVar[str] = "rosc"
+
     truncates: Literal["batches", "samples"] = "samples"
-    weight: float = AUTO
+    weight: Weight = AUTO
 
     @classmethod
     def of(cls, stage: TruncatedStage) -> Self:

@@ -5,10 +5,11 @@ from typing import ClassVar, Literal, NamedTuple, Self
 
 from numpy.random import Generator
 
+from stoic.checks import Count
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector
-from stoic.solvers.base import AUTO, UNBOUNDED, Averaged, PowerLaw, Stepwise, either, planned, running_mean
+from stoic.solvers.base import AUTO, UNBOUNDED, PowerLaw, Steps, Stepwise, Weights, either, planned, running_mean
 
 
 class TrackedState(NamedTuple):
@@ -29,7 +30,7 @@ class TrackedState(NamedTuple):
 class Tracking(Stepwise):
     """A solver whose y is a moving estimate of g, started at the mean of a first batch."""
 
-    batch_size: int
+    batch_size: Count
     answer: str = "average"
     batches_per_step: ClassVar[int] = 1
 
@@ -37,7 +38,7 @@ class Tracking(Stepwise):
         """Return the samples of the first batch and of all steps."""
         return (1 + self.batches_per_step * self.n_steps) * inner.cost(self.batch_size)
 
-    def output(self, state: Averaged) -> Vector:
+    def output(self, state: TrackedState) -> Vector:
         """Return the average of w_1 … w_t, or w_t itself, by the output rule."""
         return state.w if self.answer == "last" else state.average
 
@@ -71,11 +72,11 @@ def decaying_steps(pilot: Pilot, batch_size: int, n_steps: int, *, convex_power:
 class TwoScale(Tracking):
     """Step sizes a_k for w, weights b_k for y, and an output rule, all chosen together."""
 
-    steps: PowerLaw = AUTO
-    weights: PowerLaw = AUTO
-    batch_size: int = AUTO
-    n_steps: int = UNBOUNDED
-    answer: Literal["last", "average"] = AUTO
+    steps: Steps = AUTO
+    weights: Weights = AUTO
+    batch_size: Count = AUTO
+    n_steps: Count = UNBOUNDED
+    answer: Literal["average", "last"] = AUTO
 
     convex_power: ClassVar[float] = 0.5
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import Generator
 
-from stoic.engines.compiled.adapters.adapters import make_runner, missing_for
-from stoic.engines.compiled.adapters.base import Live, Rows, Runner
-from stoic.engines.compiled.nested import Innermost, begun, innermost, outer_stage, parts, started, with_innermost
-from stoic.engines.compiled.problem import Translated, missing_parts, translate
+from stoic.engines.compiled.adapters import make_adapter
+from stoic.engines.compiled.adapters.base import Adapter, Live, Rows
+from stoic.engines.compiled.nested import advanced, begun, innermost, with_innermost
+from stoic.engines.compiled.problem import anchor_of, translate
 from stoic.engines.engine import Chunk, Limits, Status
 from stoic.engines.plain import run_chunk
 from stoic.inners.designs import RowBatch
@@ -20,14 +20,9 @@ from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solvers.base import AnySolver
 from stoic.solvers.civr import CIVRState
+from stoic.solvers.composite import Composite, Running
 
 _MOST_ROWS = 1 << 15  # row numbers drawn at a time
-
-
-def missing(solver: AnySolver, problem: Problem, meter: Metered) -> list[str]:
-    """Return what the kernels lack for this solver on this problem; nothing if the engine can run it."""
-    lacking = missing_parts(problem, meter.inner)
-    return lacking or sorted({reason for part in parts(solver) for reason in missing_for(part)})
 
 
 class CompiledEngine:
@@ -41,29 +36,27 @@ class CompiledEngine:
         Its inner part is the meter.
     meter : Metered
         Around a `GroupLoss`.
-    renumber : bool, default False
-        Whether to work on a copy of the column indices of a CSR matrix, ordered by frequency.
     """
 
-    def __init__(self, problem: Problem, meter: Metered, *, renumber: bool = False) -> None:
-        self._problem: Translated = translate(problem, cast("GroupLoss", meter.inner), renumber=renumber)
-        self._runner: Runner | None = None
+    def __init__(self, problem: Problem, meter: Metered) -> None:
+        self._given, self._problem = problem, translate(problem, cast("GroupLoss", meter.inner))
+        self._adapter: Adapter | None = None
         self._counts: Rows = np.zeros(3, dtype=np.int64)  # of steps that are not yet in a chunk
-        self._settled: Any = None  # the state that is in the runner's hands, where it is known
+        self._settled: Any = None  # the state that is in the adapter's hands, where it is known
         self._reached: Chunk = Chunk(None)  # where Ctrl-C ends the run, but for the steps not yet in a chunk
 
     def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
         """Return the state before the first step; the reference of ROSC from sparse rows where X is sparse."""
-        return begun(solver, problem, self._problem.inner, w0, rng)
+        return begun(solver, problem, w0, rng)
 
     def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:
         """Return the chunk with a state of the solver's own type, from which any engine can go on."""
-        inner = innermost(solver, chunk.state)
+        inner = innermost(solver, self._given, chunk.state)
         if not isinstance(inner.state, Live):
             return chunk
         if self._settled is None:
-            self._settled = cast("Runner", self._runner).state(inner.state.t)
-        return chunk._replace(state=with_innermost(chunk.state, self._settled))
+            self._settled = cast("Adapter", self._adapter).state(inner.state.t)
+        return chunk._replace(state=with_innermost(solver, self._given, chunk.state, self._settled))
 
     def run_chunk(
         self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
@@ -85,7 +78,7 @@ class CompiledEngine:
         except KeyboardInterrupt:
             chunk = self._reached
             if self._counts[0] > 0:  # the kernel had returned
-                chunk = self._counted(meter, chunk, innermost(solver, chunk.state))
+                chunk = self._counted(solver, meter, chunk)
             chunk = chunk._replace(ending=Status.INTERRUPTED)
         return chunk
 
@@ -96,50 +89,50 @@ class CompiledEngine:
             return chunk._replace(ending=Status.FINISHED)
         if time.perf_counter() > limits.deadline:
             return chunk._replace(ending=Status.TIME_LIMIT)
-        inner = innermost(solver, chunk.state)
+        inner = innermost(solver, problem, chunk.state)
         if inner.solver.finished(inner.state):
             chunk = self.settled(solver, chunk)
-            chunk = chunk._replace(state=started(solver, problem, self._problem.inner, chunk.state, rng))
-            inner, self._reached = innermost(solver, chunk.state), chunk
-        chunk, inner = self._in_hand(chunk, inner)
+            chunk = self._reached = chunk._replace(state=advanced(solver, problem, chunk.state, rng))
+        chunk = self._in_hand(solver, chunk)
+        inner = innermost(solver, problem, chunk.state)
         m = inner.solver.batch_size  # type: ignore[attr-defined]
         n_steps = min(limits.steps, self._room(inner, meter, limits.samples, m))
         if n_steps > 0 and isinstance(inner.state, Live):
-            chunk, left = self._ran(meter, chunk, inner, rng, n_steps)
+            chunk, left = self._ran(solver, meter, chunk, rng, n_steps)
             if not left:
                 return chunk
         # Draws that are not paid for, CIVR's anchor, and a step whose numbers are too large for kernels.
         return run_chunk(solver, problem, meter, self.settled(solver, chunk), rng, limits._replace(steps=1))
 
-    def _in_hand(self, chunk: Chunk, inner: Innermost) -> tuple[Chunk, Innermost]:
-        """Return the chunk with a live state, a runner in charge of it."""
-        state = inner.state
+    def _in_hand(self, solver: AnySolver, chunk: Chunk) -> Chunk:
+        """Return the chunk with a live state, an adapter in charge of it."""
+        inner, problem, state = innermost(solver, self._given, chunk.state)
         if isinstance(state, Live) or (isinstance(state, CIVRState) and state.y is None):
-            return chunk, inner
+            return chunk
         if state is not self._settled:
-            runner = make_runner(inner.solver, self._problem._replace(anchor=inner.anchor))
-            runner.begin(state)
-            self._runner, self._settled = runner, state
-        live = inner._replace(state=Live(state.t))
-        return chunk._replace(state=with_innermost(chunk.state, live.state)), live
+            adapter = make_adapter(inner, self._problem._replace(anchor=anchor_of(problem.regularizer)))
+            adapter.begin(state)
+            self._adapter, self._settled = adapter, state
+        return chunk._replace(state=with_innermost(solver, self._given, chunk.state, Live(state.t)))
 
-    def _room(self, inner: Innermost, meter: Metered, until: int, m: int) -> int:
+    def _room(self, inner: Running, meter: Metered, until: int, m: int) -> int:
         """Return how many steps fit: into the stage, the budget, the way to the next record, and memory."""
-        cost = getattr(self._runner, "batches", 1) * meter.cost(m)
+        cost = getattr(self._adapter, "batches", 1) * meter.cost(m)
         wanted = max(1, math.ceil((until - meter.samples) / cost))  # a stage that starts takes one step at least
         planned: int = inner.solver.n_steps  # type: ignore[attr-defined]
         return int(min(planned - inner.state.t, meter.left // cost, wanted, max(1, _MOST_ROWS // cost)))
 
     def _ran(
-        self, meter: Metered, chunk: Chunk, inner: Innermost, rng: Generator, n_steps: int
+        self, solver: AnySolver, meter: Metered, chunk: Chunk, rng: Generator, n_steps: int
     ) -> tuple[Chunk, int]:
         """Return the chunk after some steps in the kernel, and how many it left; draws are those of the others."""
-        runner, source = cast("Runner", self._runner), self._problem.inner.grouped_rows
-        shape = runner.batches, self._problem.inner.n_groups, inner.solver.batch_size  # type: ignore[attr-defined]
+        adapter, source = cast("Adapter", self._adapter), self._problem.inner.grouped_rows
+        inner = innermost(solver, self._given, chunk.state)
+        shape = adapter.batches, self._problem.inner.n_groups, inner.solver.batch_size  # type: ignore[attr-defined]
         mark = source.mark(rng)
         rows = source.batches((n_steps, *shape), rng)
         self._counts[:], state, self._settled = 0, self._settled, None
-        runner.run(inner.state.t, rows, self._counts)
+        adapter.run(inner.state.t, rows, self._counts)
         taken = int(self._counts[0])
         if taken == 0:
             self._settled = state
@@ -150,23 +143,23 @@ class CompiledEngine:
             if not meter.is_keeping:
                 break
             meter.keep(RowBatch(batch.copy()), shape[-1])
-        return self._counted(meter, chunk, inner), n_steps - taken
+        return self._counted(solver, meter, chunk), n_steps - taken
 
-    def _counted(self, meter: Metered, chunk: Chunk, inner: Innermost) -> Chunk:
+    def _counted(self, solver: AnySolver, meter: Metered, chunk: Chunk) -> Chunk:
         """Return the chunk with the steps of the kernel in it, and count what they have drawn and evaluated."""
-        runner = cast("Runner", self._runner)
+        adapter, inner = cast("Adapter", self._adapter), innermost(solver, self._given, chunk.state)
         taken, truncated_y, truncated_z = (int(count) for count in self._counts)
         if taken == 0:
             return chunk
         rows, t = meter.cost(inner.solver.batch_size), inner.state.t  # type: ignore[attr-defined]
         reached = Chunk(
-            with_innermost(chunk.state, Live(t + taken)),
+            with_innermost(solver, self._given, chunk.state, Live(t + taken)),
             chunk.n_steps + taken,
-            chunk.watched + taken * runner.watched,
+            chunk.watched + taken * adapter.watched,
             chunk.truncated_y + truncated_y,
             chunk.truncated_z + truncated_z,
-            outer_stage(chunk.state),
+            chunk.state.stage if isinstance(solver, Composite) else 0,
         )
-        meter.charge(taken * runner.batches * rows, runner.evaluations(t, taken) * rows)
+        meter.charge(taken * adapter.batches * rows, adapter.evaluations(t, taken) * rows)
         self._reached, self._counts[:] = reached, 0  # the last act: Ctrl-C before it has the steps counted anew
         return reached

@@ -18,12 +18,14 @@ from stoic.solvers.base import AnySolver
 from stoic.solvers.rosc import ROSC, Calibrated, Reference
 
 
-def sparse_init(solver: AnySolver, problem: Problem, inner: GroupLoss, w0: Vector, rng: Generator) -> Any:
+def sparse_init(solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
     """Return ``solver.init(problem, w0, rng)``; for ROSC on CSR rows from the distances of the block means."""
+    meter = cast("Metered", problem.inner)
+    inner = cast("GroupLoss", meter.inner)
     is_sparse = sparse.issparse(inner.X)
     if not (is_sparse and isinstance(solver, ROSC) and isinstance(solver.reference_mean, SmallestBall)):
         return solver.init(problem, w0, rng)
-    meter, b = cast("Metered", problem.inner), solver.reference_size
+    b = solver.reference_size
     batch = meter.draw(b, rng).batch  # Alg. 5, l. 1
     meter.charge(0, meter.cost(b))
     prediction = predictions(inner, w0, batch.rows)

@@ -37,8 +37,7 @@ class Form:
         center = anchor if center is None else center
         is_elsewhere = anchor is not None and center is not None and not np.array_equal(center, anchor)
         make = _thresholded if problem.penalty.l1 > 0.0 or is_elsewhere else _scaled
-        c, a = (None if point is None else problem.inward(point) for point in (center, anchor))
-        self.vector: Scaled | Thresholded = make(problem, self.size, problem.inward(state.w), c, a, Z)
+        self.vector: Scaled | Thresholded = make(problem, self.size, state.w, center, anchor, Z)
 
     @property
     def packs(self) -> bool:
@@ -51,7 +50,7 @@ class Form:
         current(self.vector, out[: self.size])
         if self.has_tail:
             out[-1] = intercept(self.vector)
-        return self.problem.outward(out)
+        return out
 
     def average(self, t: int) -> Vector:
         """Return the average of all values up to step t."""
@@ -60,7 +59,6 @@ class Form:
         if self.has_tail:
             places = scaled if isinstance(self.vector, Scaled) else thresholded
             out[-1] = self.vector.scalars[places.SUM_TAIL]
-        out = self.problem.outward(out)
         out /= max(1, t)
         if self.first > 0:
             out += (self.first / t) * self.before

@@ -24,6 +24,7 @@ import llvmlite
 import llvmlite.binding
 import numba
 
+from stoic import codes
 from stoic.storage.cache_dir import user_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -100,15 +101,16 @@ def cache_folder() -> Path:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a name for all that compiled code depends on: the files of a folder, the compiler, the processor."""
+    """Return a name for what compiled code depends on: a folder's files, the codes, compiler and processor."""
     cpu = _config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
     digest = hashlib.sha256(repr((numba.__version__, llvmlite.__version__, sys.version, cpu)).encode())
     sources = sorted(folder.rglob("*.py"))
     if not sources:  # a zipped or frozen package: its versions could not be told apart
         raise _NotKeptError(f"{folder} has no source files to tell one version from the next")
-    for path in sources:
+    for path in (Path(codes.__file__), *sources):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+        name = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
+        digest.update(f"{name} {content}\n".encode())
     return digest.hexdigest()[:16]
 
 

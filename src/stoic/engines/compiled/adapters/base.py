@@ -13,12 +13,12 @@ Rows = NDArray[np.int64]
 
 
 class Live(NamedTuple):
-    """Stands for a state whose vectors are in a runner's hands; t is the step that it has reached."""
+    """Stands for a state whose vectors are in an adapter's hands; t is the step that it has reached."""
 
     t: int
 
 
-class Runner(Protocol):
+class Adapter(Protocol):
     """Takes the steps of one solver in a kernel, on vectors that live on from run to run."""
 
     batches: int
@@ -44,8 +44,8 @@ class Runner(Protocol):
         ...
 
 
-class FormRunner:
-    """A runner on a vector of one of the two forms: chunk boundaries do not change a bit."""
+class VectorAdapter:
+    """An adapter on a vector of one of the two forms: chunk boundaries do not change a bit."""
 
     solver: Any
     problem: Translated

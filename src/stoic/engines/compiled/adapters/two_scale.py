@@ -1,8 +1,10 @@
 """SCGD, ASC-PG, SCSC and ALEXR in kernels: y moves along with w."""
 
+from typing import Any
+
 import numpy as np
 
-from stoic.engines.compiled.adapters.base import FormRunner, Rows
+from stoic.engines.compiled.adapters.base import Rows, VectorAdapter
 from stoic.engines.compiled.problem import Translated
 from stoic.engines.kernels.steps.two_scale import Rates, asc_pg_steps, scgd_steps, scsc_steps
 from stoic.engines.kernels.vectors.previous import ALL, N_SCALARS, SCALE, SHIFT, TAIL, Earlier, earlier_point
@@ -16,7 +18,7 @@ from stoic.solvers.scsc import SCSC
 from stoic.solvers.two_scale import TrackedState
 
 
-class TwoScaleRunner(FormRunner):
+class TwoScaleAdapter(VectorAdapter):
     """SCGD and ASC-PG: the previous point is not needed."""
 
     def __init__(self, solver: SCGD | ASCPG, problem: Translated) -> None:
@@ -42,7 +44,7 @@ class TwoScaleRunner(FormRunner):
         return TrackedState(self.form.w(), self.form.average(t), t, self.y.copy(), self.previous)
 
 
-class CorrectedRunner(FormRunner):
+class CorrectedAdapter(VectorAdapter):
     """SCSC and ALEXR: the batch is evaluated at the previous point too."""
 
     def __init__(self, solver: SCSC | ALEXR, problem: Translated) -> None:
@@ -54,7 +56,7 @@ class CorrectedRunner(FormRunner):
         super().begin(state)
         self.y, self.starts_at = state.y.copy(), state.t if state.previous is state.w else -1
         vector, scalars = self.form.vector, np.zeros(N_SCALARS)
-        last = self.problem.inward(state.previous)[: self.form.size].copy()
+        last = state.previous[: self.form.size].copy()
         scalars[SCALE], scalars[ALL] = 1.0, 1.0
         if isinstance(vector, Scaled) and self.problem.anchor.center is not None:
             last -= vector.c
@@ -91,7 +93,7 @@ class CorrectedRunner(FormRunner):
         earlier_point(self.form.vector, self.earlier, previous[: self.form.size])
         if self.form.has_tail:
             previous[-1] = self.earlier.scalars[TAIL]
-        return TrackedState(w, self.form.average(t), t, self.y.copy(), self.problem.outward(previous))
+        return TrackedState(w, self.form.average(t), t, self.y.copy(), previous)
 
     def evaluations(self, t: int, n_steps: int) -> int:
         """Return one more a step than there are batches; at the start both points are one."""
@@ -108,3 +110,8 @@ class CorrectedRunner(FormRunner):
 
 def _sequence(law: PowerLaw, first: int, n_steps: int) -> Vector:
     return np.asarray(law.start * (1.0 + np.arange(first, first + n_steps) / law.delay) ** -law.power)
+
+
+def adapter(solver: Any, problem: Translated) -> TwoScaleAdapter | CorrectedAdapter:
+    """Return the adapter of a solver of this family."""
+    return (CorrectedAdapter if isinstance(solver, SCSC | ALEXR) else TwoScaleAdapter)(solver, problem)

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.codes import LossCode
 from stoic.engines.kernels.jit import inlined
-from stoic.engines.kernels.parts.losses import Loss, loss_slope, loss_value
+from stoic.engines.kernels.parts.losses import loss_slope, loss_value
 from stoic.engines.kernels.rows import fetch
 from stoic.engines.kernels.vectors.any import add, intercept, is_calm, product
 
@@ -19,7 +20,7 @@ class Data(NamedTuple):
 
     X: Any
     targets: Floats
-    loss: Loss
+    loss: LossCode
     has_tail: bool
     largest: float
 
@@ -32,13 +33,6 @@ class Scratch(NamedTuple):
     q: Floats
     slopes: Floats
     spare: Floats
-
-
-class Penalty(NamedTuple):
-    """The weights of ‖w‖₁ and ‖w‖²/2."""
-
-    l1: float
-    l2: float
 
 
 @inlined

@@ -1,24 +1,13 @@
 """Losses of one row: value and derivative by the prediction."""
 
-from typing import NamedTuple
-
 import numpy as np
 
+from stoic.codes import HUBER, LOGISTIC, QUANTILE, SQUARED, LossCode
 from stoic.engines.kernels.jit import inlined
-
-SQUARED, HUBER, ABSOLUTE, QUANTILE, LOGISTIC = range(5)
-
-
-class Loss(NamedTuple):
-    """Which loss, and its one or two parameters (threshold or smoothing; level)."""
-
-    kind: int
-    scale: float
-    level: float
 
 
 @inlined
-def loss_value(loss: Loss, prediction: float, target: float) -> float:
+def loss_value(loss: LossCode, prediction: float, target: float) -> float:
     """Return ℓ(prediction, target)."""
     if loss.kind == LOGISTIC:
         margin = -target * prediction
@@ -38,7 +27,7 @@ def loss_value(loss: Loss, prediction: float, target: float) -> float:
 
 
 @inlined
-def loss_slope(loss: Loss, prediction: float, target: float) -> float:
+def loss_slope(loss: LossCode, prediction: float, target: float) -> float:
     """Return the derivative of ℓ by the prediction."""
     if loss.kind == LOGISTIC:
         margin = target * prediction

@@ -1,30 +1,16 @@
 """Gradients of outer functions f at y, written into q."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.codes import LINEAR, SMOOTH_CVAR, OuterCode
 from stoic.engines.kernels.jit import kernel
-
-LINEAR, LOGSUMEXP, SMOOTH_CVAR = range(3)
 
 Floats = NDArray[np.float64]
 
 
-class Outer(NamedTuple):
-    """Which outer function: weights (or prior), baseline, temperature, and level · p; `ordered` is to sort in."""
-
-    kind: int
-    weights: Floats
-    baseline: Floats
-    temperature: float
-    capacity: float
-    ordered: Floats
-
-
 @kernel
-def outer_gradient(outer: Outer, y: Floats, q: Floats) -> None:
+def outer_gradient(outer: OuterCode, y: Floats, q: Floats) -> None:
     """Write ∇f(y) into q, which holds y − b until then."""
     p = y.size
     if outer.kind == LINEAR:

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.codes import OuterCode, PenaltyCode
 from stoic.engines.kernels.jit import kernel
-from stoic.engines.kernels.parts.batches import Data, Penalty
+from stoic.engines.kernels.parts.batches import Data
 from stoic.engines.kernels.parts.losses import loss_slope, loss_value
-from stoic.engines.kernels.parts.outers import Outer, outer_gradient
+from stoic.engines.kernels.parts.outers import outer_gradient
 from stoic.engines.kernels.rows import dot, push
 
 Floats = NDArray[np.float64]
@@ -24,8 +25,8 @@ class Pull(NamedTuple):
 @kernel
 def civr_steps(
     data: Data,
-    outer: Outer,
-    penalty: Penalty,
+    outer: OuterCode,
+    penalty: PenaltyCode,
     anchor: Pull,
     step: float,
     w: Floats,

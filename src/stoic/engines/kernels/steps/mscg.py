@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.codes import OuterCode, PenaltyCode
 from stoic.engines.kernels.jit import kernel
 from stoic.engines.kernels.parts.batches import (
     Data,
-    Penalty,
     Scratch,
     can_move,
     losses_and_slopes,
@@ -17,7 +17,7 @@ from stoic.engines.kernels.parts.batches import (
     slopes_of,
     weigh,
 )
-from stoic.engines.kernels.parts.outers import Outer, outer_gradient
+from stoic.engines.kernels.parts.outers import outer_gradient
 from stoic.engines.kernels.rows import clear, push
 from stoic.engines.kernels.vectors.any import intercept, needs_refresh, refresh, settle
 
@@ -27,7 +27,14 @@ Rows = NDArray[np.int64]
 
 @kernel
 def mscg_steps(
-    data: Data, outer: Outer, penalty: Penalty, step: float, w: Any, rows: Rows, scratch: Scratch, counts: Rows
+    data: Data,
+    outer: OuterCode,
+    penalty: PenaltyCode,
+    step: float,
+    w: Any,
+    rows: Rows,
+    scratch: Scratch,
+    counts: Rows,
 ) -> None:
     """Take a step for each pair of batches in rows (steps, 2, p, m), and stop before one that is too large."""
     y, q, slopes = scratch.y, scratch.q, scratch.slopes
@@ -48,8 +55,8 @@ def mscg_steps(
 @kernel
 def clipped_sgd_steps(
     data: Data,
-    outer: Outer,
-    penalty: Penalty,
+    outer: OuterCode,
+    penalty: PenaltyCode,
     step: float,
     clip: float,
     w: Any,

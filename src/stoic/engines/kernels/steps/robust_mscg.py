@@ -10,10 +10,11 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from stoic.codes import OuterCode, PenaltyCode
 from stoic.engines.kernels.jit import allocating_kernel
-from stoic.engines.kernels.parts.batches import Data, Penalty, can_move, move, predict, slopes_of
+from stoic.engines.kernels.parts.batches import Data, can_move, move, predict, slopes_of
 from stoic.engines.kernels.parts.losses import loss_value
-from stoic.engines.kernels.parts.outers import Outer, outer_gradient
+from stoic.engines.kernels.parts.outers import outer_gradient
 from stoic.engines.kernels.rows import CSR, Dense, dot, push
 from stoic.engines.kernels.vectors.any import intercept, needs_refresh, refresh, settle
 
@@ -36,8 +37,8 @@ class Blocks(NamedTuple):
 @allocating_kernel
 def robust_mscg_steps(
     data: Data,
-    outer: Outer,
-    penalty: Penalty,
+    outer: OuterCode,
+    penalty: PenaltyCode,
     blocks: Blocks,
     step: float,
     w: Any,

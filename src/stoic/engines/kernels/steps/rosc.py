@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.codes import OuterCode, PenaltyCode
 from stoic.engines.kernels.jit import inlined, kernel
-from stoic.engines.kernels.parts.batches import Data, Penalty, Scratch, copy_to, extent, move, predict, weigh
+from stoic.engines.kernels.parts.batches import Data, Scratch, copy_to, extent, move, predict, weigh
 from stoic.engines.kernels.parts.losses import loss_slope, loss_value
-from stoic.engines.kernels.parts.outers import Outer, outer_gradient
+from stoic.engines.kernels.parts.outers import outer_gradient
 from stoic.engines.kernels.rows import clear, fetch, push, squared_norm
 from stoic.engines.kernels.vectors.any import (
     add_columns,
@@ -64,8 +65,8 @@ class Settings(NamedTuple):
 @kernel
 def rosc_steps(
     data: Data,
-    outer: Outer,
-    penalty: Penalty,
+    outer: OuterCode,
+    penalty: PenaltyCode,
     reference: Reference,
     numbers: RowNumbers,
     settings: Settings,

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.codes import OuterCode, PenaltyCode
 from stoic.engines.kernels.jit import kernel
 from stoic.engines.kernels.parts.batches import (
     Data,
-    Penalty,
     Scratch,
     can_move,
     copy_to,
@@ -19,7 +19,7 @@ from stoic.engines.kernels.parts.batches import (
     weigh,
 )
 from stoic.engines.kernels.parts.losses import loss_value
-from stoic.engines.kernels.parts.outers import Outer, outer_gradient
+from stoic.engines.kernels.parts.outers import outer_gradient
 from stoic.engines.kernels.vectors.any import intercept, needs_refresh, refresh, settle
 from stoic.engines.kernels.vectors.previous import Earlier, carry_over, predict_earlier, remember
 
@@ -37,8 +37,8 @@ class Rates(NamedTuple):
 @kernel
 def scgd_steps(
     data: Data,
-    outer: Outer,
-    penalty: Penalty,
+    outer: OuterCode,
+    penalty: PenaltyCode,
     rates: Rates,
     w: Any,
     y: Floats,
@@ -69,8 +69,8 @@ def scgd_steps(
 @kernel
 def asc_pg_steps(
     data: Data,
-    outer: Outer,
-    penalty: Penalty,
+    outer: OuterCode,
+    penalty: PenaltyCode,
     rates: Rates,
     w: Any,
     y: Floats,
@@ -108,8 +108,8 @@ def asc_pg_steps(
 @kernel
 def scsc_steps(
     data: Data,
-    outer: Outer,
-    penalty: Penalty,
+    outer: OuterCode,
+    penalty: PenaltyCode,
     rates: Rates,
     extrapolation: float,
     w: Any,

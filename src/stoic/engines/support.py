@@ -1,0 +1,41 @@
+"""What the kernels lack for a problem and a solver, by what the parts say of themselves. Imports no numba."""
+
+from collections.abc import Iterator
+
+from stoic.codes import own
+from stoic.inners.group_loss import GroupLoss
+from stoic.problem import Problem
+from stoic.protocols import AnyInner
+from stoic.regularizers import LeavingLast
+from stoic.solvers.base import AnySolver
+from stoic.solvers.composite import Composite
+
+
+def missing(solver: AnySolver, problem: Problem, inner: AnyInner) -> list[str]:
+    """Return what the kernels lack for a solver on a problem; nothing if the compiled engine can run it."""
+    return missing_parts(problem, inner) or sorted(set(_reasons(solver)))
+
+
+def missing_parts(problem: Problem, inner: AnyInner) -> list[str]:
+    """Return what the kernels lack for a problem."""
+    if type(inner) is not GroupLoss:
+        return [f"the inner part {inner!r} (only GroupLoss is compiled)"]
+    regularizer = problem.regularizer
+    bare = regularizer.regularizer if isinstance(regularizer, LeavingLast) else regularizer
+    parts = [("loss", inner.loss, inner.loss), ("outer function", problem.outer, problem.outer)]
+    parts.append(("regularizer", bare, regularizer))
+    return [f"the {kind} {shown!r}" for kind, part, shown in parts if own(part, "code") is None]
+
+
+def _reasons(solver: AnySolver, *, is_anchored: bool = False) -> Iterator[str]:
+    """Walk through what the kernels lack for all solvers that take steps; they know one anchor."""
+    if isinstance(solver, Composite):
+        for part, anchors in solver.solvers():
+            if anchors and is_anchored:
+                yield "a proxBoost in proxBoost"
+            else:
+                yield from _reasons(part, is_anchored=is_anchored or anchors)
+    elif "kernel" not in vars(type(solver)):  # a subclass may take other steps
+        yield f"the solver {type(solver).__name__}"
+    elif getattr(solver, "kernel", None) is None:
+        yield f"the mean {getattr(solver, 'mean', None)!r} in {type(solver).__name__}"
