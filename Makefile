@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup reproduce test test-all portable fuzz mutants bench check lint types contracts doctest format figures clean
+.PHONY: help setup reproduce test quick test-all portable fuzz mutants bench check lint types contracts doctest format figures clean
 .DEFAULT_GOAL := help
 
 help:            ## list the commands
@@ -23,6 +23,9 @@ reproduce: setup ## the paper's experiment, a quick version: tables, figures and
 
 test: setup      ## run the test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+quick: setup     ## run one case of each test but slow ones, in a minute or so
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --quick
 
 test-all: setup  ## run the test suite with every combination of engine options
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m ''

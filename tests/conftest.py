@@ -6,13 +6,47 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("stoic", derandomize=True, deadline=None, database=None)
+settings.register_profile("quick", settings.get_profile("stoic"), max_examples=10)
 settings.load_profile("stoic")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="one case of each test but slow ones")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Leave all but one in k of the combinations marked `sampled(k)` to `make test-all`; names decide which."""
     for item in items:
         marker = item.get_closest_marker("sampled")
-        if marker is not None and crc32(item.nodeid.encode()) % marker.args[0] != 0:
+        if marker is not None and _number(item) % marker.args[0] != 0:
             item.add_marker("every")
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+        kept = set(_quick(items))
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
+
+
+def _number(item):
+    return crc32(item.nodeid.encode())
+
+
+def _quick(items):
+    """Return one case of each test, whatever its parameters, without the slow ones."""
+    chosen = {}
+    for item in sorted(items, key=_number):
+        if item.get_closest_marker("slow") is None and item.get_closest_marker("every") is None:
+            chosen.setdefault(item.nodeid.partition("[")[0], item)
+    return chosen.values()
+
+
+@pytest.fixture(autouse=True)
+def _no_kernel_is_compiled_in_a_quick_run(request, monkeypatch):
+    if request.config.getoption("--quick"):
+        from stoic.engines.kernels import jit
+
+        def skip(_folder):
+            pytest.skip("it needs a kernel that no run has compiled yet: make test compiles all")
+
+        monkeypatch.setattr(jit, "_prepare", skip)
