@@ -274,6 +274,7 @@ def test_numbers_that_overflow_give_no_bound():
 # --- results ---
 
 
+@pytest.mark.slow
 def test_the_result_has_its_certificate_made_when_asked_for():
     case = CASES["logsumexp-l2"]
     result = stoic.minimize(case.problem, budget=20_000, seed=0)

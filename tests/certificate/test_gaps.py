@@ -13,6 +13,7 @@ from stoic.certificate.tangents import Tangent, measured_tangent
 from stoic.studies.confidence.laws import NOISES
 
 
+@pytest.mark.slow
 def test_bounds_fail_no_more_often_than_they_say():
     """F(w) = ⟨E ξ, w⟩ + ½‖w‖² has the gap ½‖∇F‖²: far from the optimum, the bound has slack for the noise only.
 

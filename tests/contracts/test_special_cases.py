@@ -168,6 +168,7 @@ def test_one_stage_makes_a_restarted_method_its_stage(name, kind):
     np.testing.assert_array_equal(*answers)
 
 
+@pytest.mark.slow
 def test_the_stages_of_restarted_methods_are_the_methods_they_restart():
     problem = CASES["logsumexp-l2"].problem
     kinds = {"rrosc": stoic.ROSC, "rmscg": stoic.MSCG, "rmscg-robust": stoic.MSCG, "rcivr": stoic.CIVR}

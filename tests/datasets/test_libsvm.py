@@ -307,6 +307,7 @@ def test_of_an_incomplete_file_the_whole_lines_are_read_if_told_so(read):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2"])
+@pytest.mark.slow
 def test_of_a_cut_off_compressed_file_the_whole_lines_are_read_if_told_so(suffix, read):
     rng = np.random.default_rng(0)
     content = b"".join(b"%d 1:%d\n" % (i, rng.integers(1_000_000)) for i in range(150_000))

@@ -449,6 +449,7 @@ def test_junk_in_place_of_a_csv_file_is_refused_or_has_no_such_column(read):
             read(junk)
 
 
+@pytest.mark.slow
 def test_a_csv_file_with_a_flipped_bit_is_read_or_refused(read):
     content, rng = CSV.encode(), random.Random(1)
     for _ in range(500):

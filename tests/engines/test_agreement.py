@@ -37,6 +37,7 @@ def test_the_choices_hold_every_pair():
             assert rare or ((a, x), (b, y)) in held
 
 
+@pytest.mark.slow
 def test_most_rosc_runs_truncate_y_and_z_in_some_steps_and_keep_them_in_others():
     shares = []
     for choice in PAIRS:

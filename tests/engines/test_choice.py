@@ -150,6 +150,7 @@ def test_auto_says_nothing_where_it_compiles(caplog):
     np.testing.assert_array_equal(auto.w, solve(problem, make_solver("mscg", problem, 3), "compiled").w)
 
 
+@pytest.mark.slow
 def test_auto_with_a_small_budget_stays_plain_and_does_not_load_numba():
     assert not after("stoic.minimize(problem, solver, budget=40_000, seed=0)")
 
@@ -158,6 +159,7 @@ def test_plain_does_not_load_numba():
     assert not after("stoic.minimize(problem, solver, budget=10**9, seed=0, engine='plain')")
 
 
+@pytest.mark.slow
 def test_auto_with_a_large_budget_compiles():
     assert after("stoic.minimize(problem, solver, budget=10**6, seed=0)")
 

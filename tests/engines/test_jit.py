@@ -477,6 +477,7 @@ def finish(process):
     return *json.loads(out), err.splitlines()
 
 
+@pytest.mark.slow
 def test_a_second_process_loads_and_an_edited_callee_is_compiled_anew(package):
     assert finish(start(package, "1.0")) == ([4.0], 0, [ONCE])
     assert finish(start(package, "1.0")) == ([4.0], 1, [])
@@ -484,6 +485,7 @@ def test_a_second_process_loads_and_an_edited_callee_is_compiled_anew(package):
     assert finish(start(package, "1.0")) == ([9.0], 0, [ONCE])
 
 
+@pytest.mark.slow
 def test_a_process_that_cannot_keep_what_it_compiles_says_why_on_standard_error(package):
     (package.parent / "cache").write_text("not a folder")
     results, hits, lines = finish(start(package, "1.0"))
@@ -491,10 +493,12 @@ def test_a_process_that_cannot_keep_what_it_compiles_says_why_on_standard_error(
     assert lines[0].startswith(NEVER)
 
 
+@pytest.mark.slow
 def test_a_process_compiles_in_silence_if_told_to(package):
     assert finish(start(package, "1.0", script=QUIETLY + SCRIPT)) == ([4.0], 0, [])
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_of_object_code_does_not_reach_a_second_process(package):
     finish(start(package, "1.0"))
     (path,) = [path for path in kept(package.parent / "cache") if path.name.startswith("squared_times")]
@@ -503,6 +507,7 @@ def test_a_flipped_bit_of_object_code_does_not_reach_a_second_process(package):
     assert finish(start(package, "1.0"))[:2] == ([4.0], 1)
 
 
+@pytest.mark.slow
 def test_processes_at_once_keep_all_they_compile(package):
     together = [start(package, *arguments) for arguments in (("1.0", "1"), ("1", "1.0"))]
     for process in together:

@@ -52,6 +52,7 @@ def test_a_strong_anchor_renews_the_scale_many_times(intercept, regularizer):
 @pytest.mark.usefixtures("only_kernels")
 @every_storage
 @pytest.mark.parametrize("regularizer", ["l2", "l1"])
+@pytest.mark.slow
 def test_prox_boost_of_restarts_and_restarts_of_prox_boost(storage, regularizer):
     problem = make_problem(storage, "huber", regularizer=regularizer, intercept=True)
     names = ("mscg", "alexr", "civr", "rosc", "scgd")
@@ -72,6 +73,7 @@ def test_the_trials_of_a_first_stage_of_rosc_start_at_the_anchor(storage):
 @every_storage
 @pytest.mark.parametrize("method", ["rmscg-robust", "prox-boost"])
 @pytest.mark.parametrize("regularizer", ["l2", "elastic-net"])
+@pytest.mark.slow
 def test_methods_that_choose_their_settings_agree(method, storage, regularizer):
     problem = make_problem(storage, "huber", regularizer=regularizer)
     solved_alike(problem, method, budget=60_000)

@@ -43,6 +43,7 @@ def robust_mscg(mean, n_steps=200, batch_size=BATCH):
 @with_and_without_intercept
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
 @pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_robust_mscg_agrees_with_the_plain_engine(mean, storage, intercept, regularizer):
     problem = make_problem(storage, "huber", "cvar", regularizer, intercept=intercept, weighted=True)
     solved_alike(problem, robust_mscg(mean, 300))
@@ -184,6 +185,7 @@ def test_the_gram_matrix_of_sparse_rows_is_that_of_dense_ones(k):
 @with_and_without_intercept
 @pytest.mark.parametrize("regularizer", ["zero", "l1"])
 @pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_prox_boost_around_robust_mscg(mean, storage, intercept, regularizer):
     problem = make_problem(storage, "huber", "cvar", regularizer, intercept=intercept)
     solved_alike(problem, boosted(robust_mscg(mean, 40)))

@@ -54,6 +54,7 @@ def test_penalties_are_those_of_minimize(data, penalty):
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
+@pytest.mark.slow
 def test_two_classes_may_be_drawn(data):
     X, y, groups = data
     exact = GroupDROClassifier().fit(X, y == "one", groups=groups)
@@ -62,6 +63,7 @@ def test_two_classes_may_be_drawn(data):
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
+@pytest.mark.slow
 def test_many_classes_may_be_drawn_too(data):
     X, y, groups = data
     exact = GroupDROClassifier().fit(X, y, groups=groups)

@@ -35,6 +35,7 @@ def test_the_risks_are_those_of_the_groups_and_the_worst_is_on_top(model):
     assert display.ax_.get_legend() is None
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_true_risk_as_often_as_they_say():
     rng, covered = np.random.default_rng(1), 0
     for _ in range(200):
@@ -54,6 +55,7 @@ def test_a_baseline_is_drawn_beside_the_model(model):
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
+@pytest.mark.slow
 def test_convergence_shows_both_phases_and_truncation():
     drawn = GroupDRORegressor("squared", method="rrosc-tracked", budget=60_000, random_state=0)
     history = drawn.fit(X, Y, groups=GROUPS).history_
@@ -71,6 +73,7 @@ def test_convergence_shows_the_loss_on_rows_held_out():
     assert "worst group, held out" in names
 
 
+@pytest.mark.slow
 def test_a_history_of_minimize_may_be_drawn():
     problem = stoic.Problem(stoic.GroupLoss(X, Y, GROUPS), stoic.LogSumExp(5.0))
     result = stoic.minimize(problem, budget=20_000, seed=0, observers={"objective": problem.objective})

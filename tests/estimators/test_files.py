@@ -83,6 +83,7 @@ def test_names_of_columns_and_what_made_them_are_kept(path):
         load_model(path).predict(frame.rename(columns={"x": "w"}))
 
 
+@pytest.mark.slow
 def test_a_thousand_flipped_bytes_are_a_thousand_clear_errors(model, path):
     save_model(model, path)
     whole, rng = path.read_bytes(), random.Random(0)

@@ -91,6 +91,7 @@ def test_counts_go_on_and_the_certificate_is_gone(data):
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
+@pytest.mark.slow
 def test_batches_may_be_drawn_from(data):
     X, y, groups = data
     exact = in_batches(GroupDRORegressor(), X, y, groups, 5)

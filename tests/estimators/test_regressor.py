@@ -134,6 +134,7 @@ def test_the_lasso_leaves_out_what_does_not_matter(data):
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 @pytest.mark.parametrize("settings", [{}, {"loss": "absolute", "penalty": "l1"}, {"method": "rrosc-tracked"}])
+@pytest.mark.slow
 def test_units_of_columns_and_targets_do_not_matter(data, settings):
     X, y, groups = data
     one = fitted(data, random_state=0, **settings)
@@ -170,6 +171,7 @@ def test_a_csr_matrix_gives_what_a_dense_one_does(data, standardize):
     assert csr.intercept_ == pytest.approx(dense.intercept_, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_data_frames_give_what_arrays_do_and_names_are_kept(data):
     X, y, groups = data
     names = ["w", "x", "y", "z"]
@@ -194,6 +196,7 @@ def test_single_precision_is_kept(data):
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
+@pytest.mark.slow
 def test_draws_come_near_the_exact_optimum(data):
     exact, drawn = fitted(data), fitted(data, method="rrosc-tracked", random_state=0)
     np.testing.assert_allclose(drawn.predict(data[0]), exact.predict(data[0]), atol=0.3)
@@ -202,11 +205,13 @@ def test_draws_come_near_the_exact_optimum(data):
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
+@pytest.mark.slow
 def test_budget_and_epochs_bound_the_rows_drawn(data):
     assert fitted(data, method="rrosc-tracked", budget=20_000).n_samples_drawn_ <= 20_000
     assert fitted(data, method="rrosc-tracked", max_epochs=30).n_samples_drawn_ <= 30 * N
 
 
+@pytest.mark.slow
 def test_metadata_routing_hands_groups_to_the_fit(data):
     X, y, groups = data
     with sklearn.config_context(enable_metadata_routing=True):
@@ -278,6 +283,7 @@ def test_ctrl_c_keeps_the_fit_so_far(data):
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
+@pytest.mark.slow
 def test_the_history_counts_on_from_phase_to_phase(data):
     history = pd.DataFrame(fitted(data, method="rrosc-tracked").history_)
     assert history["samples"].is_monotonic_increasing
@@ -304,6 +310,7 @@ def test_early_stopping_keeps_the_best_weights(data):
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
+@pytest.mark.slow
 def test_early_stopping_watches_the_loss_that_is_minimized_on_rows_that_count(data, monkeypatch):
     """Its threshold is that of the residuals, a thousandth of the targets'."""
     X, _, groups = data
@@ -341,6 +348,7 @@ def gap_over_start(model, data):
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-6])
+@pytest.mark.slow
 def test_where_draws_leave_a_gap_newton_goes_on_until_the_fit_has_converged(data, monkeypatch, tol):
     X, y, groups = data
     monkeypatch.setattr(training, "_SMALL", 1.0)
@@ -391,6 +399,7 @@ def test_sparse_rows_are_never_filled_in():
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+@pytest.mark.slow
 def test_an_l1_penalty_makes_zeros_by_draws_too(data, penalty, kind):
     """About those of the exact optimum, and none where the penalty is L2."""
     X, y, groups = data

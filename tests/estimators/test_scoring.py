@@ -44,6 +44,7 @@ def test_medians_of_means_of_light_tails_are_near_the_mean():
     assert robust_score(errors, np.zeros(20_000)) == pytest.approx(-1.0, abs=0.05)
 
 
+@pytest.mark.slow
 def test_the_scorer_gets_its_groups_by_routing():
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(GroupDRORegressor(), {"temperature": [0.5, np.inf]}, scoring=GroupScorer(), cv=3)

@@ -80,6 +80,7 @@ def test_a_wild_value_counts_as_one_of_a_million(loss, storage):
 @may_not_converge  # the budget is small
 @any_storage
 @pytest.mark.parametrize("where", ["target", "value"])
+@pytest.mark.slow
 def test_a_fit_by_draws_takes_wild_numbers_too(where, storage):
     settings = {"method": "rrosc-tracked", "budget": 6000, "storage": storage, "random_state": 0}
     million, wild = (fit(**{where: number}, **settings) for number in (1e6, 1e300))
@@ -99,6 +100,7 @@ def test_huber_regression_with_a_wild_target_has_the_optimum_that_scipy_finds_wi
     np.testing.assert_allclose(model_of(model), best.x, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_consistent_rows_far_away_are_fitted():
     X, y, groups = table()
     X[ROW, COLUMN], y[ROW] = 1e9, 2e9

@@ -105,6 +105,7 @@ def test_a_wrong_command_line_is_two_and_one_line(run, args, said):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_small_benchmark_reports_every_figure(run, tmp_path):
     path = tmp_path / "bench.json"
     done = run("bench", "--size", "small", "--repetitions", "1", "--json", str(path))
@@ -248,6 +249,7 @@ def test_a_bar_on_the_terminal_takes_no_line_from_a_file():
     assert "1.00" not in shown
 
 
+@pytest.mark.slow
 def test_signs_that_the_encoding_lacks_cost_no_figure():
     with start("--size", "small", "--only", "growth-p", encoding="latin-1") as process:
         out, _ = process.communicate()

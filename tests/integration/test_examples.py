@@ -25,6 +25,7 @@ def test_links_in_the_documents_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+@pytest.mark.slow
 def test_the_demo_prints_a_line_for_every_method_and_draws_its_figure(tmp_path):
     figure = tmp_path / "figures" / "demo.png"
     script = ROOT / "examples" / "every_method.py"
@@ -35,6 +36,7 @@ def test_the_demo_prints_a_line_for_every_method_and_draws_its_figure(tmp_path):
     assert figure.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_flights_are_fitted_where_the_package_with_them_is_installed(tmp_path):
     command = [sys.executable, ROOT / "examples" / "flights.py", "--rows", "3000", "--out", tmp_path]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603

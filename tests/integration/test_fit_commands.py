@@ -46,6 +46,7 @@ def done(*arguments):
 FIT = ("fit", "flats.csv", "--target", "rent", "--group", "region", "--drop", "id")
 
 
+@pytest.mark.slow
 def test_a_fill_value_among_the_targets_moves_a_fit_no_more_than_an_ordinary_outlier(data, tmp_path):
     lines, models = data.read_text(encoding="utf-8").splitlines(), []
     for value in ("50", "1e20"):
@@ -58,6 +59,7 @@ def test_a_fill_value_among_the_targets_moves_a_fit_no_more_than_an_ordinary_out
 
 
 @pytest.mark.usefixtures("data")
+@pytest.mark.slow
 def test_fit_predict_and_inspect_go_together(tmp_path):
     said = done(*FIT, "--out", "flats.stoic")
     assert "group  rows" in said
@@ -106,6 +108,7 @@ def test_settings_reach_the_estimator():
 
 
 @pytest.mark.usefixtures("data")
+@pytest.mark.slow
 def test_without_groups_a_note_says_so():
     assert "Note: groups=None" in done("fit", "flats.csv", "--target", "rent", "--drop", "id,region")
 
@@ -164,6 +167,7 @@ def test_broken_rows_are_named_and_nothing_is_written(name, data, tmp_path):
 
 
 @pytest.mark.usefixtures("data")
+@pytest.mark.slow
 def test_a_model_that_is_damaged_is_refused_and_nothing_is_overwritten(tmp_path):
     done(*FIT, "--out", "flats.stoic")
     done("predict", "flats.stoic", "flats.csv", "--out", "out.csv")
@@ -176,6 +180,7 @@ def test_a_model_that_is_damaged_is_refused_and_nothing_is_overwritten(tmp_path)
     assert (tmp_path / "out.csv").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_read_only_folder_without_a_cache_will_do(data, tmp_path):
     out = tmp_path.parent / f"{tmp_path.name}-out"
     out.mkdir()
@@ -198,6 +203,7 @@ def test_a_read_only_folder_without_a_cache_will_do(data, tmp_path):
 
 
 @pytest.mark.usefixtures("data")
+@pytest.mark.slow
 def test_the_commands_run_as_processes():
     assert run(*FIT, "--out", "flats.stoic").returncode == 0
     ended = run("predict", "flats.stoic", "flats.csv", "--probabilities")

@@ -120,6 +120,8 @@ def test_help_does_without_numpy():
     code = """
 import sys
 from stoic.cli.main import main
+
+pytestmark = pytest.mark.slow
 try:
     main(["tails", "--help"], prog_name="stoic")
 except SystemExit as end:

@@ -29,6 +29,7 @@ def test_importing_stoic_does_not_even_load_numpy():
     assert "numpy" not in modules_after("import stoic")
 
 
+@pytest.mark.slow
 def test_a_solve_without_a_progress_bar_needs_no_rich_and_no_pandas():
     code = """
 import numpy as np, stoic
@@ -51,6 +52,7 @@ def test_dir_lists_every_public_name_once():
     assert len(listed) == len(set(listed))
 
 
+@pytest.mark.slow
 def test_a_star_import_gives_the_public_names():
     code = "from stoic import *\nassert Problem and minimize and RROSC and LogSumExp"
     assert "stoic" in modules_after(code)
@@ -81,6 +83,7 @@ def test_type_checkers_see_the_names_that_are_loaded_when_they_are_used():
     assert seen == {(home, name) for home, names in stoic._HOMES.items() for name in names}
 
 
+@pytest.mark.slow
 def test_a_small_fit_loads_no_numba():
     code = """
 import numpy as np, scipy.sparse as sp, stoic

@@ -48,6 +48,7 @@ def brute_force_smallest_ball(points):
 
 @generated
 @given(samples_and_blocks)
+@pytest.mark.slow
 def test_block_means_are_those_of_array_split(samples_and_k):
     x, k = samples_and_k
     expected = [part.mean(axis=0) for part in np.array_split(x, k)]

@@ -98,6 +98,7 @@ def test_a_sample_that_has_forgotten_its_rows_gives_the_same_numbers():
     np.testing.assert_array_equal(sample.gradient(w.copy()), before)
 
 
+@pytest.mark.slow
 def test_a_pilot_on_wide_sparse_rows_takes_the_memory_of_a_few_vectors():
     d, p = 200_000, 4
     X, y, _ = table(n=600, d=d, share=300 / d)

@@ -99,6 +99,7 @@ def test_where_nothing_is_random_rounding_is_no_rise():
     assert rise(sample, np.zeros(1), np.full(1, -1e-3), 1e-4) > 0.0
 
 
+@pytest.mark.slow
 def test_false_alarms_at_the_optimum_are_as_rare_as_asked_for():
     """Points around the optimum that are no better and no worse: the test must fire in about 5 % of 300 samples.
 

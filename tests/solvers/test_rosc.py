@@ -58,6 +58,7 @@ def test_iterates_stay_in_the_ball(regularizer):
     assert max(distances) == pytest.approx(0.3, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_one_wild_label_does_not_reach_the_iterate():
     case = CASES["logsumexp-l2"].problem.inner
     y = case.y.copy()

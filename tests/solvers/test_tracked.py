@@ -140,6 +140,7 @@ def test_open_settings_stay_open_when_copied_or_pickled(method):
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "t2.5"])
+@pytest.mark.slow
 def test_neither_of_ours_has_the_bias_floor_of_the_paper(noise):
     """Medians of 5 runs with 60,000 samples a group. Measured over 12 runs: the floor is 6.7e-3 to 1.5e-2, ours
     1.6e-4 to 2.4e-4, all within a factor of 3 of their median.

@@ -165,6 +165,7 @@ def refusal(path, content):
     return str(refused.value)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_is_accepted(content, path):
     rng = random.Random(0)
     places = {*range(80), *range(8 * len(content) - 1_200, 8 * len(content))}  # the first header, and the end

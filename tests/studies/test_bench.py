@@ -104,6 +104,7 @@ def test_a_timing_of_few_rows_still_has_two_records(answers, m):
     assert workloads.seconds_per_row(problem, workloads.rosc(1, problem, m=m)) > 0.0
 
 
+@pytest.mark.slow
 def test_about_the_wanted_share_of_steps_is_truncated(answers):
     problem = workloads.problem_of(workloads.SMALL.text)
     solver = workloads.truncating(problem, 1_200)
@@ -161,6 +162,7 @@ def test_ctrl_c_in_a_callback_keeps_the_figure_it_was_called_with(answers):
     assert [outcome.target.name for outcome in report.outcomes] == ["growth-p"]
 
 
+@pytest.mark.slow
 def test_a_callback_sees_the_report_grow_figure_by_figure(answers):
     seen = []
     only = ["memory-rosc", "growth-p"]
@@ -213,6 +215,7 @@ def test_without_scikit_learn_its_figures_are_not_available(answers, monkeypatch
     assert "scikit-learn is not installed" in outcome.reason
 
 
+@pytest.mark.slow
 def test_progress_counts_every_repetition(answers):
     seen = []
     only = ["memory-rosc", "growth-p"]
@@ -221,6 +224,7 @@ def test_progress_counts_every_repetition(answers):
     assert seen == [*growth, *((done, "memory-rosc") for done in (2, 3, 4))]
 
 
+@pytest.mark.slow
 def test_values_come_one_a_repetition(answers):
     (outcome,) = bench.run_bench("small", repetitions=3, only=["truncated"]).outcomes
     assert len(outcome.measured.values) == 3

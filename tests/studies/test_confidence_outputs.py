@@ -104,6 +104,7 @@ def test_a_line_of_the_summary_says_what_the_runs_say(results):
     assert rows["RCIVR"][-1] == "0 of 400, and 1 failed"
 
 
+@pytest.mark.slow
 def test_a_step_at_the_end_of_the_grid_is_marked(tmp_path):
     found = made_tails(tmp_path, steps=(0.1, 1.0), noises=("t2.5",), places=("labels",))
     steps = {row[0]: row[1] for row in Summary(found, LABELS).rows()}
@@ -145,6 +146,7 @@ def test_an_unfinished_study_says_so(tmp_path):
     assert list(tmp_path.glob("*.png")) == []
 
 
+@pytest.mark.slow
 def test_a_few_runs_show_nothing_and_break_nothing(tmp_path):
     made_tails(tmp_path, runs=3, rate_runs=1, rates=(1000,), rate_noises=("t2.5",), noises=("t2.5",))
     assert "growth" in write_outputs(tmp_path)
@@ -211,6 +213,7 @@ def test_a_row_of_panels_is_a_noise_or_all_where_each_has_one(results, tmp_path)
     assert [[one.name for one in row] for row in panels(other)] == [["gaussian", "t2.5 both"]]
 
 
+@pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(results, tmp_path):
     files, one = {}, results._replace(settings={LABELS: results.settings[LABELS]})
     for name in ("one", "other"):
@@ -256,6 +259,7 @@ def test_the_settings_in_the_report_make_the_same_study(results, tmp_path):
     assert checked(TailsSpec, {}, path) == results.spec
 
 
+@pytest.mark.slow
 def test_a_folder_with_both_experiments_has_both_in_its_report(tmp_path):
     made_results(tmp_path)
     made_tails(tmp_path)

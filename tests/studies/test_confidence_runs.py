@@ -30,6 +30,8 @@ from stoic.studies.confidence.store import NAME, TailsStore
 from stoic.studies.confidence.tuning import chosen_cells
 from stoic.studies.shared.settings import checked
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "noises": ("gaussian", "t2.5"),
     "places": ("labels",),

@@ -263,6 +263,7 @@ def test_a_script_that_would_end_its_element_is_kept_from_it(results, monkeypatc
     assert page.scripts[1] == 'a = "<\\/script>";\nb'
 
 
+@pytest.mark.slow
 def test_outputs_are_written_beside_the_store_and_said_in_words(tmp_path):
     folder = tmp_path / "my results"
     folder.mkdir()

@@ -85,6 +85,7 @@ def test_a_regularizer_that_was_not_run_is_refused(results):
         error_bars(results, "l3")
 
 
+@pytest.mark.slow
 def test_figures_come_in_three_formats_without_dates_and_with_the_same_bytes(results, tmp_path):
     folders = [tmp_path / name for name in "ab"]
     for folder in folders:
@@ -99,23 +100,27 @@ def test_figures_come_in_three_formats_without_dates_and_with_the_same_bytes(res
         assert b"CreationDate" not in content
 
 
+@pytest.mark.slow
 def test_a_png_has_two_hundred_dots_an_inch(results, tmp_path):
     write_figures(results, tmp_path)
     header = (tmp_path / "figure_l1.png").read_bytes()[16:24]
     assert [int.from_bytes(part, "big") for part in (header[:4], header[4:])] == [700, 580]
 
 
+@pytest.mark.slow
 def test_settings_of_matplotlib_stay_as_they_were(results, tmp_path):
     before = dict(mpl.rcParams)
     write_figures(results, tmp_path)
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 def test_only_the_regularizers_of_the_experiment_are_drawn(tmp_path):
     write_figures(made_results(tmp_path, regularizers=("l2",)), tmp_path)
     assert sorted(path.suffix for path in tmp_path.glob("figure_*")) == [".pdf", ".png", ".svg"]
 
 
+@pytest.mark.slow
 def test_without_trials_a_figure_says_so(tmp_path):
     results = made_results(tmp_path, with_trials=False)
     write_figures(results, tmp_path)

@@ -139,6 +139,7 @@ def test_the_coarse_steps_enclose_those_of_rosc():
     assert high - low < 0.02 * abs(state.w[0] - BEST)
 
 
+@pytest.mark.slow
 def test_the_first_steps_of_the_plan_leave_the_optimum_and_none_is_truncated():
     """False alarm: below 1e-6. The expected drift of the average is 28 standard deviations, and 7 are allowed."""
     plan, n = plan_of(1), 10_000
@@ -152,6 +153,7 @@ def test_the_first_steps_of_the_plan_leave_the_optimum_and_none_is_truncated():
     assert result.w[0] - BEST == pytest.approx(drift, rel=0.25)
 
 
+@pytest.mark.slow
 def test_the_whole_plan_walks_away_from_the_optimum_to_a_gap_above_eps():
     """20 runs of all 177 million steps, each started at the optimum itself. False alarm: below 1e-6.
 
@@ -170,6 +172,7 @@ def test_the_whole_plan_walks_away_from_the_optimum_to_a_gap_above_eps():
 
 
 @pytest.mark.parametrize("m", [1, 4, 16])
+@pytest.mark.slow
 def test_the_answer_is_where_the_expected_step_of_its_batch_size_vanishes(m):
     """The plan with longer and fewer steps, at which the answer is more noisy and the floor the same.
 
@@ -199,6 +202,7 @@ def test_the_floor_falls_like_the_square_of_the_batch_size():
     assert scaled[-1] == pytest.approx(limit, rel=0.01)
 
 
+@pytest.mark.slow
 def test_at_the_defaults_the_tracked_method_is_a_hundred_times_below_the_floor():
     """F is log(e^(0.8w) + e^(−0.2w)) + w²/20, so LogSumExp over two groups of linear losses, a coin each.
 

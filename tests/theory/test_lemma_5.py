@@ -146,6 +146,7 @@ def instance(request):
     return make(*INSTANCES[request.param])
 
 
+@pytest.mark.slow
 def test_the_gap_is_at_least_a_multiple_of_the_squared_distance_however_long_one_searches(instance):
     short = smallest_ratio(instance, effort=50, seed=1)
     long = smallest_ratio(instance, effort=500, seed=2)

@@ -39,6 +39,7 @@ def test_means_that_are_drawn_at_once_have_the_law_of_means_of_samples(law):
 
 
 @pytest.mark.parametrize("law", LAWS)
+@pytest.mark.slow
 def test_the_expected_gap_is_at_most_eps(law):
     """False alarm: below 1e-6, as ε/100 is 50 times the mean that is measured, and 6 times the largest gap.
 

@@ -32,6 +32,7 @@ def test_the_start_has_the_gap_that_the_plan_is_told():
     assert KNOWN.eps0 == pytest.approx(1.0, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_gap_is_at_most_eps_with_probability_1_minus_delta():
     """64 runs without a failure: by Clopper and Pearson the failure probability is below δ, with 95 % confidence.
 
@@ -53,6 +54,7 @@ def test_a_thirtieth_of_the_steps_would_miss_eps():
     assert min(KNOWN.gap(run(RROSC.from_plan(plan), seed, plan).w) for seed in range(20)) > 1.5 * PLAN.eps
 
 
+@pytest.mark.slow
 def test_a_sample_from_the_far_tail_ruins_the_plain_step_but_not_rosc():
     """No chance involved: ξ = 1e9 is met once in 1e24 samples, so it is planted.
 
