@@ -21,7 +21,6 @@ from commands import (
 from stoic.cli.main import main
 
 pytestmark = pytest.mark.slow
-
 CONFIG = """
 size = 0.005
 alphas = [1e-3, 1e-2]

@@ -10,6 +10,7 @@ import pytest
 
 from commands import assert_interrupted, assert_refused_by_name, kill_again_and_again, run, start_and_wait_for
 
+pytestmark = pytest.mark.slow
 CONFIG = """
 noises = ["gaussian", "t2.5"]
 places = ["labels"]
@@ -120,8 +121,6 @@ def test_help_does_without_numpy():
     code = """
 import sys
 from stoic.cli.main import main
-
-pytestmark = pytest.mark.slow
 try:
     main(["tails", "--help"], prog_name="stoic")
 except SystemExit as end:

@@ -31,7 +31,6 @@ from stoic.studies.confidence.tuning import chosen_cells
 from stoic.studies.shared.settings import checked
 
 pytestmark = pytest.mark.slow
-
 SMALL = {
     "noises": ("gaussian", "t2.5"),
     "places": ("labels",),

@@ -21,7 +21,6 @@ from stoic.studies.shared.methods import UNTUNED
 from stoic.studies.shared.seeds import generator
 
 pytestmark = pytest.mark.slow
-
 SMALL = {
     "size": 0.005,
     "alphas": (1e-3,),
