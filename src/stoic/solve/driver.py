@@ -86,8 +86,7 @@ def minimize(
     engine : {"auto", "plain", "compiled", "renumbered"}
         "plain" is the readable definition, "compiled" the same steps in kernels, at the cost of the rows drawn;
         both take the same draws and agree to rounding. "auto" compiles where that is possible and pays, and
-        says in a log line where it is not possible. "renumbered" is "compiled" with the columns of a CSR matrix
-        numbered by frequency, on a copy of its indices: some time is saved where d is large.
+        says in a log line where it is not possible. "renumbered" is an old name of "compiled".
     verbose : bool, default False
         Show a progress bar on standard error.
     chunk_size : int, default 1000
