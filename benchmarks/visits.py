@@ -1,4 +1,4 @@
-"""The files and functions of stoic that a solve, and a fit of small data, visit: a measure of how far a reader has to walk.
+"""Files and functions of stoic that a solve and a fit of small data visit: how far a reader has to walk.
 
 python benchmarks/visits.py            # counts
 python benchmarks/visits.py --walk     # and the files, in the order of their first visit
