@@ -26,7 +26,7 @@ from stoic.studies.confidence.runs import (
     tuning_cells,
 )
 from stoic.studies.confidence.spec import HALF_DECADES, TailsSpec
-from stoic.studies.confidence.store import NAME, TailsStore
+from stoic.studies.confidence.store import TailsStore
 from stoic.studies.confidence.tuning import chosen_cells
 from stoic.studies.shared.settings import checked
 
@@ -53,7 +53,7 @@ def spec_of(**settings):
 
 def contents(folder):
     """Return every run that is stored."""
-    with sqlite3.connect(folder / NAME) as db:
+    with sqlite3.connect(folder / TailsStore.name) as db:
         return db.execute(
             "SELECT * FROM runs ORDER BY part, noise, place, samples, method, step, number"
         ).fetchall()

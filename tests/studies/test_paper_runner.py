@@ -16,7 +16,7 @@ from stoic.studies.paper.scores import Scores, mean_squared, robust_mean_squared
 from stoic.studies.paper.solvers import solver_for
 from stoic.studies.paper.spec import Spec
 from stoic.studies.paper.store import Store
-from stoic.studies.shared import pool
+from stoic.studies.shared import resume
 from stoic.studies.shared.methods import UNTUNED
 from stoic.studies.shared.seeds import generator
 
@@ -135,22 +135,22 @@ def test_what_the_noise_of_the_grid_was_is_kept(undisturbed):
 
 
 def test_processes_that_are_killed_are_started_again_but_not_for_ever(undisturbed, tmp_path, monkeypatch):
-    def crashing(self, runs):
-        for place, found in enumerate(outcomes(self, runs)):
+    def crashing(*work):
+        for place, found in enumerate(results(*work)):
             if place == 5 and crashes:
                 raise crashes.pop()
             yield found
 
-    outcomes = runner._Runner._outcomes
-    monkeypatch.setattr(runner._Runner, "_outcomes", crashing)
-    crashes = [pool.TerminatedWorkerError("killed")] * 3
+    results = resume._results
+    monkeypatch.setattr(resume, "_results", crashing)
+    crashes = [resume.TerminatedWorkerError("killed")] * 3
     run_experiment(spec_of(), tmp_path / "thrice")
     assert contents(tmp_path / "thrice") == contents(undisturbed)
-    monkeypatch.setattr(runner._Runner, "_outcomes", lambda self, runs: crash())
 
-    def crash():
-        raise pool.TerminatedWorkerError("killed")
+    def crash(*work):
+        raise resume.TerminatedWorkerError("killed")
 
+    monkeypatch.setattr(resume, "_results", crash)
     with pytest.raises(SolveFailed, match=r"killed 4 times.*fewer --jobs"):
         run_experiment(spec_of(), tmp_path / "always")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from stoic.cli.study import NAMES
+from stoic.cli.options import NAMES
 
 
 @click.command()

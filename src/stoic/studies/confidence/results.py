@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoic.errors import InvalidParameter
 from stoic.protocols import Vector
 from stoic.studies.confidence.methods import BASELINE, PLAIN_RIVALS
 from stoic.studies.confidence.quantiles import Band, growth, quantile_band, rate, ratio_band, shown_deltas
 from stoic.studies.confidence.runs import Cell, Setting, rate_settings_of
 from stoic.studies.confidence.spec import TailsSpec
-from stoic.studies.confidence.store import NAME, Failure, Stored, TailsStore
+from stoic.studies.confidence.store import Failure, Stored, TailsStore
 from stoic.studies.confidence.tuning import chosen_cells
 
 SHOWN = (0.5, 0.1, 0.01, 0.001)
@@ -97,19 +96,9 @@ class TailsResults(NamedTuple):
 
 
 def load_tails(folder: Path) -> TailsResults:
-    """Return the results in a folder.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no study in the folder.
-    """
-    if not (folder / NAME).is_file():
-        raise InvalidParameter(f"{str(folder)!r} has no {NAME}; give the --out folder of stoic tails.")
-    with TailsStore(folder) as store:
+    """Return the results in a folder; raise InvalidParameter if there is no study."""
+    with TailsStore.of_study(folder) as store:
         facts = store.facts()
-        if "spec" not in facts:
-            raise InvalidParameter(f"the store in {str(folder)!r} holds no study; run stoic tails first.")
         return _results(store, TailsSpec.model_validate(facts["spec"]), facts)
 
 

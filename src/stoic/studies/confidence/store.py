@@ -1,13 +1,10 @@
 """The store of a confidence study: one sqlite file, one row per run, written batch by batch."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from stoic.studies.confidence.runs import Cell, Key, Outcome, Part, Setting
 from stoic.studies.shared.database import Database
-
-NAME = "tails.sqlite"
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -38,16 +35,10 @@ class Failure(NamedTuple):
 
 
 class TailsStore(Database):
-    """The runs of one study in a folder.
+    """The runs of one study in a folder."""
 
-    Parameters
-    ----------
-    folder : Path
-        Where the file is, or is made.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / NAME, _TABLES)
+    name, tables = "tails.sqlite", _TABLES
+    study, command = "study", "stoic tails"
 
     def add(self, outcomes: Iterable[tuple[Key, Outcome]]) -> None:
         """Keep the runs of a batch, all or none."""

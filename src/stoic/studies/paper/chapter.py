@@ -1,39 +1,11 @@
 """The report of an experiment: headline, charts, tables, data, rules, machine, failures and settings."""
 
-from pathlib import Path
-
-from stoic.reports.page import Chapter, page_text, write_page
+from stoic.reports.page import Chapter
 from stoic.studies.paper import notes, overview as report_page
 from stoic.studies.paper.charts import charts_of
 from stoic.studies.paper.headline import title
 from stoic.studies.paper.results import Results
 from stoic.studies.shared.notes import configuration, machine
-
-
-def write_report(results: Results, folder: Path, command: str) -> None:
-    """Write ``report.html``.
-
-    Parameters
-    ----------
-    results : Results
-    folder : Path
-        One that exists.
-    command : str
-        The one that draws the report again.
-
-    Raises
-    ------
-    MissingDependency
-        If plotly is not installed.
-    OSError
-        If the file cannot be written; an old one is left as it was.
-    """
-    write_page([chapter_of(results, command)], folder)
-
-
-def report_text(results: Results, command: str) -> str:
-    """Return the report as HTML."""
-    return page_text([chapter_of(results, command)])
 
 
 def chapter_of(results: Results, command: str) -> Chapter:

@@ -83,6 +83,23 @@ def noisy(rows: Rows, spec: Spec, *names: str | float) -> Rows:
     return Rows(rows.X, labels, groups)
 
 
+def description(material: Material, spec: Spec) -> dict[str, Any]:
+    """Return what a reader should know about the data."""
+    train, test = material.train, material.test
+    stored = int(getattr(train.X, "nnz", train.X.size))
+    sizes = np.bincount(train.groups, minlength=len(material.group_names))
+    return {
+        "training rows": len(train.y),
+        "validation rows": len(train.y) - material.n_fit,
+        "test rows": len(test.y),
+        "columns": int(train.X.shape[1]),
+        "entries per row": stored / len(train.y),
+        "labels": {"mean": float(train.y.mean()), "deviation": float(train.y.std())},
+        "groups of the data": dict(zip(material.group_names, sizes.tolist(), strict=True)),
+        "groups of the problem": list(spec.noise) or list(material.group_names),
+    }
+
+
 def noise_of_the_grid(material: Material, spec: Spec) -> dict[str, dict[str, float]]:
     """Return how large the noise of the grid is, by kind."""
     rows = noisy(material.train, spec, "grid")

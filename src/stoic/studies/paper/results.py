@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoic.errors import InvalidParameter
 from stoic.protocols import Array, Vector
 from stoic.studies.paper.runs import Setting, settings_of
 from stoic.studies.paper.selection import Cell, chosen_cells, stored_grid
 from stoic.studies.paper.spec import Spec
-from stoic.studies.paper.store import NAME, Store, Stored
+from stoic.studies.paper.store import Store, Stored
 
 SELECTIONS = ("plain", "robust")
 
@@ -64,19 +63,9 @@ class Results(NamedTuple):
 
 
 def load_results(folder: Path) -> Results:
-    """Return the results in a folder.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no experiment in the folder.
-    """
-    if not (folder / NAME).is_file():
-        raise InvalidParameter(f"{str(folder)!r} has no {NAME}; give the --out folder of stoic reproduce.")
-    with Store(folder) as store:
+    """Return the results in a folder; raise InvalidParameter if there is no experiment."""
+    with Store.of_study(folder) as store:
         facts = store.facts()
-        if "spec" not in facts:
-            raise InvalidParameter(f"the store in {str(folder)!r} holds no experiment; run stoic reproduce first.")
         spec = Spec.model_validate(facts["spec"])
         grid, trials = stored_grid(store, spec), store.runs("trial")
     cells = {name: chosen_cells(grid, name) for name in SELECTIONS}
