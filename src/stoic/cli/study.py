@@ -16,13 +16,13 @@ from stoic.cli.main import INTERRUPTED
 from stoic.cli.options import with_settings
 
 if TYPE_CHECKING:
-    from stoic.studies.shared.settings import Settings
+    from stoic.studies.shared.settings import StudySettings
 
 
 class Study(NamedTuple):
     """The settings of a study, and the function that runs it with them in a folder."""
 
-    settings: "type[Settings]"
+    settings: "type[StudySettings]"
     run: Callable[..., None]
 
 

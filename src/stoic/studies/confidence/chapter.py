@@ -7,7 +7,7 @@ from stoic.reports.html import Html, element, joined, switch, table
 from stoic.reports.page import Chapter
 from stoic.reports.words import label, listed
 from stoic.studies.confidence.methods import BASELINE
-from stoic.studies.confidence.results import Rate, Sample, TailsResults
+from stoic.studies.confidence.results import MethodRuns, Rate, TailsResults
 from stoic.studies.confidence.tables import (
     FAILURE_HEAD,
     NOTE,
@@ -68,7 +68,7 @@ def _quantile_charts(results: TailsResults) -> Iterator[Chart]:
         }
 
 
-def _quantile_line(one: Sample, dash: str) -> Chart:
+def _quantile_line(one: MethodRuns, dash: str) -> Chart:
     found = one.quantiles
     return {
         "method": one.method,

@@ -11,8 +11,8 @@ from stoic.reports.figures import drawing, new_figure
 from stoic.reports.palette import looks_of
 from stoic.reports.words import label
 from stoic.studies.confidence.quantiles import Band
-from stoic.studies.confidence.results import SHOWN, Rate, Sample, TailsResults
-from stoic.studies.confidence.runs import Setting
+from stoic.studies.confidence.results import SHOWN, MethodRuns, Rate, TailsResults
+from stoic.studies.confidence.runs import LawSetting
 from stoic.studies.confidence.words import dashes_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def write_tails_figures(results: TailsResults, folder: Path) -> None:
                 axes.label_outer()
 
 
-def panels(results: TailsResults) -> list[list[Setting]]:
+def panels(results: TailsResults) -> list[list[LawSetting]]:
     """Return the settings in rows: one row a noise, or all in one where each noise has one setting."""
     settings = list(results.settings)
     rows = [[one for one in settings if one.noise == noise] for noise in dict.fromkeys(s.noise for s in settings)]
@@ -67,16 +67,16 @@ def panels(results: TailsResults) -> list[list[Setting]]:
     return [settings[first : first + 3] for first in range(0, len(settings), 3)]
 
 
-def _legend_columns(rows: Sequence[Sequence[Setting]]) -> int:
+def _legend_columns(rows: Sequence[Sequence[LawSetting]]) -> int:
     return _blanks(rows) or {1: 2, 2: 3}.get(max(map(len, rows)), 5)
 
 
-def _blanks(rows: Sequence[Sequence[Setting]]) -> int:
+def _blanks(rows: Sequence[Sequence[LawSetting]]) -> int:
     """Return how many places of the first row have no panel."""
     return max(map(len, rows)) - len(rows[0])
 
 
-def _draw_panels(results: TailsResults, rows: list[list[Setting]], figure: "Figure") -> None:
+def _draw_panels(results: TailsResults, rows: list[list[LawSetting]], figure: "Figure") -> None:
     n_columns = max(map(len, rows))
     grid = figure.subplots(len(rows), n_columns, squeeze=False, sharex=True, sharey=True)
     for row, places in zip(rows, grid, strict=True):
@@ -103,7 +103,7 @@ def _draw_panels(results: TailsResults, rows: list[list[Setting]], figure: "Figu
 
 
 def quantile_lines(
-    results: TailsResults, setting: Setting, ax: "Axes | None" = None, *, legend: bool = True
+    results: TailsResults, setting: LawSetting, ax: "Axes | None" = None, *, legend: bool = True
 ) -> "Axes":
     """Draw the (1 − δ)-quantiles of the gap against 1/δ on log scales, with their bands.
 
@@ -113,7 +113,7 @@ def quantile_lines(
     Parameters
     ----------
     results : TailsResults
-    setting : Setting
+    setting : LawSetting
         One that has runs.
     ax : Axes, optional
         Where to draw; a new figure, which pyplot does not know of, if not given.
@@ -158,7 +158,7 @@ def _limits(results: TailsResults) -> tuple[float, float]:
     return (0.7 * min(shown), 1.5 * max(shown)) if shown else (0.1, 10.0)
 
 
-def _draw_quantiles(axes: "Axes", one: Sample, style: dict[str, Any]) -> None:
+def _draw_quantiles(axes: "Axes", one: MethodRuns, style: dict[str, Any]) -> None:
     found = {delta: band for delta, band in one.quantiles.items() if np.isfinite(band.value)}
     x, bands = 1.0 / np.array(list(found)), list(found.values())
     marked = [place for place, delta in enumerate(found) if delta in SHOWN]

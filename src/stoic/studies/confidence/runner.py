@@ -8,10 +8,10 @@ from typing import Unpack
 from stoic.errors import SolveFailed
 from stoic.reports.words import counted
 from stoic.studies.confidence.runs import (
-    Batch,
-    Cell,
+    LawSetting,
+    MethodCell,
     Part,
-    Setting,
+    RunBatch,
     batches_of,
     execute,
     keys_of,
@@ -20,7 +20,7 @@ from stoic.studies.confidence.runs import (
     tuning_cells,
 )
 from stoic.studies.confidence.spec import TailsSpec
-from stoic.studies.confidence.store import Stored, TailsStore
+from stoic.studies.confidence.store import NumberedOutcome, TailsStore
 from stoic.studies.confidence.tuning import chosen_cells
 from stoic.studies.shared.resume import RunOptions, Session, resumed
 
@@ -51,7 +51,7 @@ def run_tails(spec: TailsSpec, folder: Path, **options: Unpack[RunOptions]) -> N
         runner.run("tuning", dict.fromkeys(settings_of(spec), tuning_cells(spec)), spec.tune_runs)
         chosen = chosen_cells(session.store, spec)
         runner.run("tails", {setting: tuple(cells.values()) for setting, cells in chosen.items()}, spec.runs)
-        alone = tuple(Cell(name) for name in spec.rate_methods)
+        alone = tuple(MethodCell(name) for name in spec.rate_methods)
         runner.run("rates", dict.fromkeys(rate_settings_of(spec), alone), spec.rate_runs)
 
 
@@ -61,7 +61,7 @@ class _Runner:
     def __init__(self, spec: TailsSpec, session: Session[TailsStore]) -> None:
         self.spec, self.session = spec, session
 
-    def run(self, part: Part, cells: Mapping[Setting, Sequence[Cell]], count: int) -> None:
+    def run(self, part: Part, cells: Mapping[LawSetting, Sequence[MethodCell]], count: int) -> None:
         """Carry out those runs of a part that are not yet in the store."""
         store = self.session.store
         self.session.run_missing(
@@ -75,12 +75,16 @@ class _Runner:
         for setting, its_cells in cells.items():
             _check(store.runs(part, setting), setting, its_cells)
 
-    def _missing(self, part: Part, setting: Setting, cells: Sequence[Cell], count: int) -> Iterator[Batch]:
+    def _missing(
+        self, part: Part, setting: LawSetting, cells: Sequence[MethodCell], count: int
+    ) -> Iterator[RunBatch]:
         known = self.session.store.known(part, setting, but_failed=self.session.retry_failed)
         return batches_of(key for key in keys_of(part, setting, cells, count) if key not in known)
 
 
-def _check(runs: Mapping[Cell, Sequence[Stored]], setting: Setting, cells: Sequence[Cell]) -> None:
+def _check(
+    runs: Mapping[MethodCell, Sequence[NumberedOutcome]], setting: LawSetting, cells: Sequence[MethodCell]
+) -> None:
     """Raise if all runs of a method failed; of a few, the results say how many."""
     for method in {cell.method: None for cell in cells}:
         outcomes = [stored.outcome for cell in cells if cell.method == method for stored in runs.get(cell, [])]

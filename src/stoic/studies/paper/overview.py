@@ -12,7 +12,7 @@ from stoic.studies.paper.headline import against_the_paper, unfinished, what_cam
 from stoic.studies.paper.results import Results
 from stoic.studies.paper.runs import Setting
 from stoic.studies.paper.spec import Spec
-from stoic.studies.paper.summary import Line, about_groups, selections
+from stoic.studies.paper.summary import SummaryLine, about_groups, selections
 from stoic.studies.paper.tables import grouped_lines, summary_row
 from stoic.studies.paper.words import SELECTED_BY, problem_name
 from stoic.studies.shared.statistics import averages, is_wide
@@ -116,7 +116,7 @@ def summary(results: Results) -> Html:
     return joined([*parts, element("p", f"{note} {about_groups(results)}", class_="note")])
 
 
-def _summary_table(name: str, lines: list[Line]) -> Html:
+def _summary_table(name: str, lines: list[SummaryLine]) -> Html:
     means = [line.mean for line in lines]
     best = [means.index(min(means))] if math.isfinite(min(means)) else []
     rows = [summary_row(line) for line in lines]

@@ -9,13 +9,13 @@ from stoic.datasets.noise import NOISES, make_noises
 from stoic.reports.palette import PAPER_METHODS
 from stoic.solvers import METHODS
 from stoic.studies.shared.methods import UNTUNED
-from stoic.studies.shared.settings import Count, Positive, Seed, Settings, Share, at_least_one, each_once
+from stoic.studies.shared.settings import Count, Positive, Seed, Share, StudySettings, at_least_one, each_once
 
 DECADES = tuple(float(f"1e{k}") for k in range(-5, 6))
 """10^−5 … 10^5, the paper's grid for the weight of the regularizer and for the step size."""
 
 
-class Spec(Settings):
+class Spec(StudySettings):
     """The settings of ``stoic reproduce`` that its results depend on; the defaults are the paper's where it says.
 
     Parameters

@@ -12,7 +12,7 @@ from stoic.storage.atomic import replace_file
 from stoic.studies.paper.results import Results
 from stoic.studies.paper.runs import Run
 from stoic.studies.paper.store import Stored
-from stoic.studies.paper.summary import Line, about_groups, lines_of, selections
+from stoic.studies.paper.summary import SummaryLine, about_groups, lines_of, selections
 from stoic.studies.paper.words import SELECTED_BY, power, problem_name
 
 _POINT = ("samples", "seconds", "stage", "truncated_y", "truncated_z", "mse", "robust", "worst_group")
@@ -109,17 +109,17 @@ def summary_text(results: Results) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def grouped_lines(results: Results, selection: str) -> Iterator[tuple[str, list[Line]]]:
+def grouped_lines(results: Results, selection: str) -> Iterator[tuple[str, list[SummaryLine]]]:
     """Yield the lines that are compared with each other, under a heading."""
 
-    def heading(line: Line) -> str:
+    def heading(line: SummaryLine) -> str:
         return f"{label(line.setting.regularizer)}, {problem_name(line.setting)}"
 
     for name, lines in groupby(lines_of(results, selection), heading):
         yield name, list(lines)
 
 
-def summary_row(line: Line) -> list[str]:
+def summary_row(line: SummaryLine) -> list[str]:
     """Return a line of the summary in words, one for each column."""
     method, cell, found = label(line.setting.method), line.cell, line.measures
     place = ["–", "–"] if cell is None else [power(cell.alpha), power(cell.step)]

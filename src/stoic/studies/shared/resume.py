@@ -15,7 +15,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from stoic.errors import SolveFailed
 from stoic.studies.shared.database import AnyDatabase, locked
-from stoic.studies.shared.settings import Settings
+from stoic.studies.shared.settings import StudySettings
 
 Progress: TypeAlias = Callable[[int, int, str], None]
 """A function of the runs done, the runs in all, and a word."""
@@ -106,7 +106,7 @@ class Session(Generic[AnyDatabase]):
 @contextmanager
 def resumed(
     kind: type[AnyDatabase],
-    spec: Settings,
+    spec: StudySettings,
     folder: Path,
     *,
     free: Container[str],
@@ -118,7 +118,7 @@ def resumed(
     ----------
     kind : type
         Of the study's store.
-    spec : Settings
+    spec : StudySettings
     folder : Path
         Made if it does not exist.
     free : container of str

@@ -15,7 +15,7 @@ Measure: TypeAlias = Callable[[], float]
 PACKAGES = ("stoic", "numpy", "scipy", "numba", "scikit-learn")
 
 
-class Spread(NamedTuple):
+class Range(NamedTuple):
     """The median of repeated measurements, and how far they lie apart."""
 
     median: float
@@ -23,7 +23,7 @@ class Spread(NamedTuple):
     largest: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
+    def of(cls, values: Sequence[float]) -> "Range":
         """Summarize at least one value."""
         return cls(statistics.median(values), min(values), max(values))
 
