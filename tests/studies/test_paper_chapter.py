@@ -13,7 +13,7 @@ import pytest
 
 from made_results import HOSTILE, made_results
 from stoic.errors import InvalidParameter, MissingDependency
-from stoic.reports.charts import as_json
+from stoic.reports.html import as_json
 from stoic.reports.page import page_text, write_page
 from stoic.studies.outputs import write_outputs
 from stoic.studies.paper.chapter import chapter_of

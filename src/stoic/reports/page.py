@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from stoic import __version__
 from stoic.errors import MissingDependency
-from stoic.reports.charts import Chart, as_json
-from stoic.reports.html import Html, element, inert, joined
+from stoic.reports.html import Chart, Html, as_json, element, inert, joined
 from stoic.reports.palette import looks_of
 from stoic.reports.words import label
 from stoic.storage.atomic import replace_file

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from stoic.reports.charts import Chart, figure_of, finite
-from stoic.reports.html import Html, element, joined, switch, table
+from stoic.reports.html import Chart, Html, element, figure_of, finite, joined, switch, table
 from stoic.reports.page import Chapter
 from stoic.reports.words import label, listed
 from stoic.studies.confidence.methods import BASELINE

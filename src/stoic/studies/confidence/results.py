@@ -1,6 +1,6 @@
 """What a confidence study found, from its store alone."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from stoic.studies.confidence.methods import BASELINE, PLAIN_RIVALS
 from stoic.studies.confidence.quantiles import Band, growth, quantile_band, rate, ratio_band, shown_deltas
 from stoic.studies.confidence.runs import LawSetting, MethodCell, rate_settings_of
 from stoic.studies.confidence.spec import TailsSpec
-from stoic.studies.confidence.store import Failure, NumberedOutcome, TailsStore
+from stoic.studies.confidence.store import Failure, RunsByCell, TailsStore
 from stoic.studies.confidence.tuning import chosen_cells
 
 SHOWN = (0.5, 0.1, 0.01, 0.001)
@@ -129,10 +129,7 @@ def _results(store: TailsStore, spec: TailsSpec, facts: dict[str, Any]) -> Tails
 
 
 def _method_runs(
-    runs: Mapping[MethodCell, Sequence[NumberedOutcome]],
-    setting: LawSetting,
-    cells: Iterable[MethodCell],
-    count: int,
+    runs: RunsByCell, setting: LawSetting, cells: Iterable[MethodCell], count: int
 ) -> list[MethodRuns]:
     found = []
     for cell in cells:

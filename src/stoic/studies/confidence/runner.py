@@ -20,7 +20,7 @@ from stoic.studies.confidence.runs import (
     tuning_cells,
 )
 from stoic.studies.confidence.spec import TailsSpec
-from stoic.studies.confidence.store import NumberedOutcome, TailsStore
+from stoic.studies.confidence.store import RunsByCell, TailsStore
 from stoic.studies.confidence.tuning import chosen_cells
 from stoic.studies.shared.resume import RunOptions, Session, resumed
 
@@ -47,16 +47,16 @@ def run_tails(spec: TailsSpec, folder: Path, **options: Unpack[RunOptions]) -> N
     """
     free = set(TailsSpec.model_fields) - _FIXED
     with resumed(TailsStore, spec, folder, free=free, **options) as session:
-        runner = _Runner(spec, session)
-        runner.run("tuning", dict.fromkeys(settings_of(spec), tuning_cells(spec)), spec.tune_runs)
+        parts = _Parts(spec, session)
+        parts.run("tuning", dict.fromkeys(settings_of(spec), tuning_cells(spec)), spec.tune_runs)
         chosen = chosen_cells(session.store, spec)
-        runner.run("tails", {setting: tuple(cells.values()) for setting, cells in chosen.items()}, spec.runs)
+        parts.run("tails", {setting: tuple(cells.values()) for setting, cells in chosen.items()}, spec.runs)
         alone = tuple(MethodCell(name) for name in spec.rate_methods)
-        runner.run("rates", dict.fromkeys(rate_settings_of(spec), alone), spec.rate_runs)
+        parts.run("rates", dict.fromkeys(rate_settings_of(spec), alone), spec.rate_runs)
 
 
-class _Runner:
-    """Parts of a study, in batches of runs."""
+class _Parts:
+    """The parts of a study, each in batches of runs."""
 
     def __init__(self, spec: TailsSpec, session: Session[TailsStore]) -> None:
         self.spec, self.session = spec, session
@@ -82,9 +82,7 @@ class _Runner:
         return batches_of(key for key in keys_of(part, setting, cells, count) if key not in known)
 
 
-def _check(
-    runs: Mapping[MethodCell, Sequence[NumberedOutcome]], setting: LawSetting, cells: Sequence[MethodCell]
-) -> None:
+def _check(runs: RunsByCell, setting: LawSetting, cells: Sequence[MethodCell]) -> None:
     """Raise if all runs of a method failed; of a few, the results say how many."""
     for method in {cell.method: None for cell in cells}:
         outcomes = [stored.outcome for cell in cells if cell.method == method for stored in runs.get(cell, [])]

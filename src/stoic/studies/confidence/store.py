@@ -1,7 +1,7 @@
 """The store of a confidence study: one sqlite file, one row per run, written batch by batch."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from stoic.studies.confidence.runs import GapOutcome, Key, LawSetting, MethodCell, Part
 from stoic.studies.shared.database import Database
@@ -22,6 +22,9 @@ class NumberedOutcome(NamedTuple):
 
     number: int
     outcome: GapOutcome
+
+
+RunsByCell: TypeAlias = Mapping[MethodCell, Sequence[NumberedOutcome]]
 
 
 class Failure(NamedTuple):

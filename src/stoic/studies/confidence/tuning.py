@@ -1,12 +1,12 @@
 """Choose a rival's step size by the 0.9-quantile of its gap, on runs of their own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from stoic.studies.confidence.methods import RIVALS
 from stoic.studies.confidence.quantiles import quantile
 from stoic.studies.confidence.runs import LawSetting, MethodCell, settings_of, tuning_cells
 from stoic.studies.confidence.spec import TailsSpec
-from stoic.studies.confidence.store import NumberedOutcome, TailsStore
+from stoic.studies.confidence.store import RunsByCell, TailsStore
 
 DELTA = 0.1
 
@@ -16,7 +16,7 @@ def chosen_cells(store: TailsStore, spec: TailsSpec) -> dict[LawSetting, dict[st
     return {setting: _of_setting(store.runs("tuning", setting), spec) for setting in settings_of(spec)}
 
 
-def _of_setting(runs: Mapping[MethodCell, Sequence[NumberedOutcome]], spec: TailsSpec) -> dict[str, MethodCell]:
+def _of_setting(runs: RunsByCell, spec: TailsSpec) -> dict[str, MethodCell]:
     ranks: dict[str, dict[MethodCell, tuple[float, float, float]]] = {}
     for cell in tuning_cells(spec):
         gaps = [stored.outcome.gap for stored in runs.get(cell, []) if stored.number < spec.tune_runs]

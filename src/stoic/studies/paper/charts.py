@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from stoic.reports.charts import Chart, finite
+from stoic.reports.html import Chart, finite
 from stoic.studies.paper.results import Curve, Results
 from stoic.studies.paper.runs import Setting
 from stoic.studies.paper.spec import Spec

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from stoic.reports.charts import Chart, figure_of
-from stoic.reports.html import Html, element, joined, menu, switch, table
+from stoic.reports.html import Chart, Html, element, figure_of, joined, menu, switch, table
 from stoic.reports.words import label, listed
 from stoic.studies.paper.charts import problems
 from stoic.studies.paper.headline import against_the_paper, unfinished, what_came_out, what_was_run

@@ -9,11 +9,10 @@ from typing import Unpack
 from stoic.errors import SolveFailed
 from stoic.studies.paper.data import description, noise_of_the_grid, prepare, save
 from stoic.studies.paper.results import SELECTIONS
-from stoic.studies.paper.runs import Run, grid_of, settings_of
+from stoic.studies.paper.runs import Run, execute, grid_of, settings_of
 from stoic.studies.paper.selection import chosen_cells, stored_grid
 from stoic.studies.paper.spec import Spec
 from stoic.studies.paper.store import Store
-from stoic.studies.paper.trial import execute
 from stoic.studies.shared.resume import RunOptions, Session, resumed
 
 _SCRATCH = "scratch"

@@ -141,6 +141,7 @@ def summary_row(line: SummaryLine) -> list[str]:
     ]
 
 
+FAILURE_HEAD = ("method", "problem", "runs", "λ_reg × step", "reason")
 _SHORT = (
     "method",
     "λ_reg",
@@ -164,7 +165,7 @@ def short_summary(results: Results) -> str:
 
 
 def failure_rows(results: Results) -> Iterator[list[str]]:
-    """Yield the runs that failed, those alike in one row: method, problem, number, place in the grid, reason."""
+    """Yield the runs that failed, those alike in one row; see `FAILURE_HEAD`."""
 
     def what(stored: Stored) -> tuple[str, ...]:
         run = stored.run
@@ -182,4 +183,4 @@ def _failures(results: Results) -> list[str]:
     rows = list(failure_rows(results))
     if not rows:
         return ["None."]
-    return [markdown_table(("method", "problem", "runs", "λ_reg × step", "reason"), rows)]
+    return [markdown_table(FAILURE_HEAD, rows)]
