@@ -1,4 +1,4 @@
-"""``stoic bench``: measure the compiled engine against others."""
+"""``stoic bench``: measurements of the compiled engine beside others."""
 
 import io
 import sys

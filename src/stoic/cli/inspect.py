@@ -1,4 +1,4 @@
-"""``stoic inspect``: what a model or a file of rows is like."""
+"""``stoic inspect``: a description of a model or of a file of rows."""
 
 from pathlib import Path
 from typing import Any

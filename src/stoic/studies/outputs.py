@@ -1,4 +1,4 @@
-"""Everything that experiments are shown by, written from their stores alone."""
+"""Tables, figures and the report of the studies in a folder, written from their stores alone."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The benchmark behind ``stoic bench``: the compiled engine against scikit-learn, SciPy and the plain engine."""
+"""Measurements of ``stoic bench``: the compiled engine against scikit-learn, SciPy and the plain engine."""
 
 import contextlib
 import tracemalloc

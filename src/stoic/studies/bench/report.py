@@ -1,4 +1,4 @@
-"""What a benchmark found: a metric's values or why there are none, and the report of all."""
+"""The report of a benchmark: the values of each metric, or the reason why there are none."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class MetricOutcome:
 
 @dataclass(frozen=True)
 class Report:
-    """What a benchmark found, and where.
+    """The outcomes of a benchmark, and the machine that it ran on.
 
     Parameters
     ----------

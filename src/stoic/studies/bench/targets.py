@@ -1,4 +1,4 @@
-"""What the compiled engine must reach: the metrics of ``stoic bench``. Imports nothing heavy."""
+"""Targets of the compiled engine: the metrics of ``stoic bench`` and their ranges. Imports nothing heavy."""
 
 import math
 from typing import NamedTuple

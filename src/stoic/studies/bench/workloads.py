@@ -1,4 +1,4 @@
-"""What is run in a benchmark: data sets, problems and solvers of two sizes."""
+"""Workloads of a benchmark: data sets, problems and solvers, in two sizes."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A confidence study as a chapter of the report."""
+"""The chapter of the report that shows a confidence study."""
 
 from collections.abc import Iterator
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stoic.protocols import Vector
-from stoic.reports.figures import drawing, new_figure
+from stoic.reports.figures import axes_for, drawing
 from stoic.reports.palette import looks_of
 from stoic.reports.words import label
 from stoic.studies.confidence.quantiles import Band
@@ -28,21 +28,7 @@ _FAR = 3.0  # times the gap at the start: what is above that is of no interest
 
 
 def write_tails_figures(results: TailsResults, folder: Path) -> None:
-    """Write ``figure_tails`` and ``figure_rates``, those that the study has, as PNG, SVG and PDF.
-
-    Parameters
-    ----------
-    results : TailsResults
-    folder : Path
-        One that exists.
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
-    OSError
-        If a file cannot be written; an old one is left as it was.
-    """
+    """Write ``figure_tails`` and ``figure_rates``, those that the study has, into a folder; see `drawing`."""
     if results.settings:
         rows = panels(results)
         width, height = _PANEL[0] * max(map(len, rows)), _PANEL[1] * len(rows)
@@ -108,27 +94,10 @@ def quantile_lines(
     """Draw the (1 − δ)-quantiles of the gap against 1/δ on log scales, with their bands.
 
     An arrow marks a quantile whose band has no upper end. All settings have the same axis, on which there is no
-    room for gaps above three times that of the starting point.
-
-    Parameters
-    ----------
-    results : TailsResults
-    setting : LawSetting
-        One that has runs.
-    ax : Axes, optional
-        Where to draw; a new figure, which pyplot does not know of, if not given.
-    legend : bool, default True
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
+    room for gaps above three times that of the starting point. The setting is one that has runs. Without axes a
+    new figure is drawn; see `axes_for`.
     """
-    axes: Axes = new_figure(_ONE).subplots() if ax is None else ax
+    axes = axes_for(ax, _ONE)
     for one in results.settings[setting]:
         _draw_quantiles(axes, one, _style(results.methods, one.method))
     _finish(axes, setting.name, "F(w) − F*")
@@ -181,26 +150,11 @@ def _line(axes: "Axes", x: Vector, bands: Sequence[Band], style: dict[str, Any],
 def median_gaps(results: TailsResults, noise: str, ax: "Axes | None" = None) -> "Axes":
     """Draw the median gap against the samples of each group on log scales, with bands; the legend has the slopes.
 
-    Parameters
-    ----------
-    results : TailsResults
-    noise : str
-        Of the labels.
-    ax : Axes, optional
-        Where to draw; a new figure, which pyplot does not know of, if not given.
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
+    The noise is that of the labels. Without axes a new figure is drawn; see `axes_for`.
     """
     from matplotlib.ticker import EngFormatter  # noqa: PLC0415 - optional
 
-    axes: Axes = new_figure(_ONE).subplots() if ax is None else ax
+    axes = axes_for(ax, _ONE)
     rates = [found for found in results.rates if found.noise == noise]
     for found in rates:
         finite = [place for place, band in enumerate(found.medians) if np.isfinite(band.value)]

@@ -1,4 +1,4 @@
-"""What a confidence study found, from its store alone."""
+"""Results of a confidence study, from its store alone: the runs of each method, and rates."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Rate(NamedTuple):
 
 
 class TailsResults(NamedTuple):
-    """Everything that is shown: the spec, facts, the runs of each setting, rates, and runs that failed."""
+    """Results of a study: the spec, facts, the runs of each setting, rates, and runs that failed."""
 
     spec: TailsSpec
     facts: dict[str, Any]

@@ -1,4 +1,4 @@
-"""The runs of a confidence study: which they are, how they are put into batches, and how they are carried out."""
+"""The runs of a confidence study: their names, their batches, and the solves themselves."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -31,7 +31,7 @@ class LawSetting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What a reader calls it; Gaussian noise is everywhere."""
+        """The name for a reader; Gaussian noise has no place, since it is everywhere."""
         return self.noise if self.noise == "gaussian" else f"{self.noise} {self.place}"
 
     def law(self, spec: TailsSpec) -> GroupLaw:
@@ -56,7 +56,7 @@ class Key(NamedTuple):
 
 
 class GapOutcome(NamedTuple):
-    """How a run ended, and its gap; infinite unless it finished."""
+    """The ending of a run, and its gap, which is infinite unless it finished."""
 
     gap: float
     ending: Ending = "finished"
@@ -75,7 +75,7 @@ class RunBatch(NamedTuple):
 
     @property
     def n_runs(self) -> int:
-        """How many runs it has."""
+        """The number of its runs."""
         return len(self.cells) * len(self.numbers)
 
 
@@ -120,7 +120,7 @@ def batches_of(keys: Iterable[Key]) -> Iterator[RunBatch]:
 
 
 def execute(batch: RunBatch, spec: TailsSpec) -> list[tuple[Key, GapOutcome]]:
-    """Return how the runs of a batch went."""
+    """Return the outcomes of the runs of a batch."""
     law = batch.setting.law(spec)
     found = []
     for number in batch.numbers:

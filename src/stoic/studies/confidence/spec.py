@@ -1,4 +1,4 @@
-"""What a confidence study is: its laws, its methods, and how many runs of how many samples."""
+"""Settings of a confidence study: its laws, its methods, and the numbers of runs and samples."""
 
 from typing import Any, Literal, TypeAlias
 

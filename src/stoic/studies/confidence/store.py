@@ -18,7 +18,7 @@ _OF = "SELECT {} FROM runs WHERE (part, noise, place, samples) = (?, ?, ?, ?)"
 
 
 class NumberedOutcome(NamedTuple):
-    """A run's number, and how it went."""
+    """The number of a run, and its outcome."""
 
     number: int
     outcome: GapOutcome

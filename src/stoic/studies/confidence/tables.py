@@ -1,4 +1,4 @@
-"""A confidence study as tables: every quantile for programs, a summary for people."""
+"""Tables of a confidence study: every quantile for programs, a summary for people."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -30,19 +30,7 @@ NOTE = (
 
 
 def write_tails_tables(results: TailsResults, folder: Path) -> None:
-    """Write ``tails.csv``, ``tails_rates.csv`` and ``tails.md``.
-
-    Parameters
-    ----------
-    results : TailsResults
-    folder : Path
-        One that exists.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written; an old one is left as it was.
-    """
+    """Write ``tails.csv``, ``tails_rates.csv`` and ``tails.md`` into a folder."""
     replace_file(folder / "tails.csv", as_csv(QUANTILE_COLUMNS, quantile_rows(results)))
     replace_file(folder / "tails_rates.csv", as_csv(RATE_COLUMNS, rate_rows(results)))
     replace_file(folder / "tails.md", tails_text(results))

@@ -1,4 +1,4 @@
-"""Choose a rival's step size by the 0.9-quantile of its gap, on runs of their own."""
+"""Step sizes of rivals, chosen by the 0.9-quantile of their gaps in runs for that purpose."""
 
 from collections.abc import Sequence
 

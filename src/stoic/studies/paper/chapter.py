@@ -8,7 +8,7 @@ from stoic.reports.page import Chapter
 from stoic.reports.words import percent
 from stoic.studies.paper import overview
 from stoic.studies.paper.charts import charts_of
-from stoic.studies.paper.findings import choices
+from stoic.studies.paper.comparison import choices
 from stoic.studies.paper.headline import data_name, title
 from stoic.studies.paper.results import Results
 from stoic.studies.paper.runs import HOPELESS

@@ -1,4 +1,4 @@
-"""What the report's charts draw, as plain data; numbers that are not finite are left empty."""
+"""Charts of the paper's chapter as plain data, in which numbers that are not finite are left empty."""
 
 from collections.abc import Iterator, Sequence
 

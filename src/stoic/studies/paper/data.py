@@ -84,7 +84,7 @@ def noisy(rows: DataRows, spec: Spec, *names: str | float) -> DataRows:
 
 
 def description(material: Material, spec: Spec) -> dict[str, Any]:
-    """Return what a reader should know about the data."""
+    """Return facts on the data that a reader should know."""
     train, test = material.train, material.test
     stored = int(getattr(train.X, "nnz", train.X.size))
     sizes = np.bincount(train.groups, minlength=len(material.group_names))
@@ -101,7 +101,7 @@ def description(material: Material, spec: Spec) -> dict[str, Any]:
 
 
 def noise_of_the_grid(material: Material, spec: Spec) -> dict[str, dict[str, float]]:
-    """Return how large the noise of the grid is, by kind."""
+    """Return the size of the noise of the grid, by kind."""
     rows = noisy(material.train, spec, "grid")
     by_kind = {name: (rows.y - material.train.y)[rows.groups == k] for k, name in enumerate(spec.noise)}
     return {

@@ -1,4 +1,4 @@
-"""What was run and what came out, in sentences that hold for any results."""
+"""Sentences on the experiment and its findings, which hold for any results."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The first half of the report, as HTML: headline, charts and summary."""
+"""Sections of the paper's chapter that show its findings: the headline, the charts and the summary."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What an experiment found, from its store alone: curves over trials, and how each cell fared."""
+"""Results of an experiment, from its store alone: the cells of the grid, and curves over trials."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -35,13 +35,13 @@ class Curve(NamedTuple):
 
     @property
     def endings(self) -> dict[str, int]:
-        """How many trials ended how."""
+        """The number of trials with each ending."""
         names = [stored.outcome.ending for stored in self.trials]
         return {name: names.count(name) for name in sorted(set(names))}
 
 
 class Results(NamedTuple):
-    """Everything that is shown: the spec, facts on data and machine, the grid, and curves by way of selection."""
+    """Results of an experiment: the spec, facts on data and machine, the grid, and curves by way of selection."""
 
     spec: Spec
     facts: dict[str, Any]

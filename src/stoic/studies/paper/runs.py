@@ -1,4 +1,4 @@
-"""The runs of the paper's experiment: cells of the grid and trials, how they are carried out, and how they end."""
+"""The runs of the paper's experiment: cells of the grid and trials, their solves, and their outcomes."""
 
 import json
 import math
@@ -41,7 +41,7 @@ _TEST: dict[str, Score] = {"mse": mean_squared, "robust": robust_mean_squared, "
 
 @dataclass(frozen=True)
 class Setting:
-    """What is compared on equal terms: a loss, a temperature, a regularizer, and a method."""
+    """A problem and a method: a loss, a temperature, a regularizer, and a method to compare with others."""
 
     loss: str
     temperature: float
@@ -67,7 +67,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: its points (one record each), what it drew, and why it stopped early, if it did."""
+    """The ending of a run: its points (one record each), what it drew, and why it stopped early, if it did."""
 
     ending: Ending
     message: str
@@ -98,7 +98,7 @@ def grid_of(spec: Spec) -> Iterator[Run]:
 
 
 def execute(run: Run, spec: Spec, folder: Path) -> Outcome:
-    """Return how a run on the data in a folder went; an exception is an outcome as well, but not Ctrl-C."""
+    """Return the outcome of a run on the data in a folder; an exception is one as well, but not Ctrl-C."""
     try:
         with np.errstate(all="ignore"):
             return _worker(spec, folder).outcome(run)
@@ -135,7 +135,7 @@ class Worker:
         self._task_of = lru_cache(maxsize=2)(self._make_task)  # runs that follow each other mostly share one
 
     def outcome(self, run: Run) -> Outcome:
-        """Return how a run went."""
+        """Return the outcome of a run."""
         spec, task = self.spec, self._task_of(run.phase, run.repetition, run.setting.loss)
         problem = task.problem(run.setting, {"l1": L1, "l2": L2}[run.setting.regularizer](run.alpha))
         is_cell = run.phase == "grid"

@@ -1,4 +1,4 @@
-"""What an experiment is: its data, its noise, its methods and its grid."""
+"""Settings of the paper's experiment: its data, its noise, its methods and its grid."""
 
 from dataclasses import fields
 from typing import Any, Literal, cast

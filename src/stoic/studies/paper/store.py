@@ -27,7 +27,7 @@ _COUNTS = ("samples", "seconds", "stage", "truncated_y", "truncated_z")
 
 
 class Stored(NamedTuple):
-    """A run and how it went."""
+    """A run and its outcome."""
 
     run: Run
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""What came out, in numbers: one line per setting, and which methods are ahead."""
+"""A summary of the results in numbers: one line per setting, and the methods that are ahead."""
 
 import math
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class SummaryLine(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """What a reader of the numbers has to know: trials that failed or are missing."""
+        """A warning for a reader of the numbers: trials that failed or are missing."""
         if self.cell is None:
             return "no cell of the grid has a finite error yet"
         counts = {"failed": self.failed, "not run yet": self.missing}
@@ -57,7 +57,7 @@ class SummaryLine(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Who is ahead with a regularizer: `lowest` in the mean, `next` after it, `steadiest` in the deviation.
+    """The methods ahead with a regularizer: `lowest` in the mean, `next` after it, `steadiest` in the deviation.
 
     `without_mean` are lines of trials that have ended of which one is infinite.
     """

@@ -1,4 +1,4 @@
-"""Results as files: every point and every cell for programs, a summary for people."""
+"""Tables of an experiment: every point and every cell for programs, a summary for people."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -24,22 +24,10 @@ _TYPES |= {name: "int64" if name in {"samples", "stage"} else "float64" for name
 
 
 def write_tables(results: Results, folder: Path) -> None:
-    """Write ``results.csv``, ``results.parquet``, ``grid.csv`` and ``summary.md``.
+    """Write ``results.csv``, ``results.parquet``, ``grid.csv`` and ``summary.md`` into a folder.
 
-    Only the columns called seconds are timings; everything else is the same for the same seed.
-
-    Parameters
-    ----------
-    results : Results
-    folder : Path
-        One that exists.
-
-    Raises
-    ------
-    MissingDependency
-        If pyarrow is not installed; all but the Parquet file are written.
-    OSError
-        If a file cannot be written; an old one is left as it was.
+    Only the columns called seconds are timings; everything else is the same for the same seed. If pyarrow is not
+    installed, all but the Parquet file are written before MissingDependency is raised.
     """
     points = list(point_rows(results))
     replace_file(folder / "results.csv", as_csv(POINT_COLUMNS, points))

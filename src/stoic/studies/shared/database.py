@@ -40,7 +40,7 @@ class Database:
     """The statements that make the tables, unless they exist."""
 
     study: ClassVar[str]
-    """What the file holds, in a word."""
+    """The word for what the file holds."""
 
     command: ClassVar[str]
     """The command that makes it."""
