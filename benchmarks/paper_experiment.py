@@ -19,7 +19,7 @@ from stoic.regularizers import L2, Zero
 from stoic.reports.palette import PAPER_METHODS
 from stoic.solve.driver import minimize
 from stoic.studies.paper.data import first, last, noisy, prepare
-from stoic.studies.paper.solvers import solver_for
+from stoic.studies.paper.runs import solver_for
 from stoic.studies.paper.spec import Spec
 from stoic.studies.shared.seeds import generator
 

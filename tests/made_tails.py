@@ -1,5 +1,6 @@
 """Stores of confidence studies that never ran: known gaps, runs that diverged, and text that would be code."""
 
+import json
 import math
 import zlib
 
@@ -8,8 +9,8 @@ import numpy as np
 from made_results import HOSTILE
 from stoic.studies.confidence.results import load_tails
 from stoic.studies.confidence.runs import (
-    Cell,
-    Outcome,
+    GapOutcome,
+    MethodCell,
     keys_of,
     rate_settings_of,
     settings_of,
@@ -49,7 +50,7 @@ def made_tails(folder, *, parts=("tuning", "tails", "rates"), **settings):
                 cells = chosen_cells(store, spec)[setting].values()
                 fill(store, keys_of("tails", setting, cells, spec.runs))
         for setting in rate_settings_of(spec) if "rates" in parts else ():
-            fill(store, keys_of("rates", setting, map(Cell, spec.rate_methods), spec.rate_runs))
+            fill(store, keys_of("rates", setting, map(MethodCell, spec.rate_methods), spec.rate_runs))
     return load_tails(folder)
 
 
@@ -60,16 +61,16 @@ def fill(store, keys):
 def made_outcome(key):
     """Return how a run went; steps of 0.1 are the best."""
     method, step = key.cell
-    rng = np.random.default_rng(zlib.crc32(repr(key).encode()))
+    rng = np.random.default_rng(zlib.crc32(json.dumps(key).encode()))
     if (key.part, method, key.number) == ("tails", "scgd", 3):
-        return Outcome(math.inf, "diverged", "The iterates became infinite.")
+        return GapOutcome(math.inf, "diverged", "The iterates became infinite.")
     if (key.part, method, key.number) == ("tails", "rcivr", 4):
-        return Outcome(math.inf, "failed", f"ValueError: {HOSTILE}")
+        return GapOutcome(math.inf, "failed", f"ValueError: {HOSTILE}")
     if key.part == "tuning":
-        return Outcome(1.0 + abs(math.log10(step / 0.1)))
+        return GapOutcome(1.0 + abs(math.log10(step / 0.1)))
     gap = SCALES.get(method, 3.0) * rng.exponential() / key.setting.samples
     if method == "asc-pg":
         gap *= 1.0 + rng.pareto(1.0)
     if method == "rrosc-m1":
         gap += 0.01
-    return Outcome(gap, truncated_y=0.25, truncated_z=0.5)
+    return GapOutcome(gap, truncated_y=0.25, truncated_z=0.5)

@@ -13,7 +13,7 @@ import stoic
 from stoic.cli import bench as command
 from stoic.cli.main import COMMANDS, main
 from stoic.studies.bench import measure as bench, workloads
-from stoic.studies.bench.report import Measured
+from stoic.studies.bench.report import Measurement
 from stoic.studies.bench.targets import TARGETS
 
 
@@ -31,11 +31,11 @@ BENCH = """
 import signal, sys, threading
 from stoic.cli.main import main
 from stoic.studies.bench import measure as bench
-from stoic.studies.bench.report import Measured
+from stoic.studies.bench.report import Measurement
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where the tests run
-bench._FIGURES["growth-p"] = lambda load, turns: Measured([1.0], {})
-bench._FIGURES["memory-rosc"] = lambda load, turns: threading.Event().wait(30)  # a signal comes before
+bench._METRICS["growth-p"] = lambda load, turns: Measurement([1.0], {})
+bench._METRICS["memory-rosc"] = lambda load, turns: threading.Event().wait(30)  # a signal comes before
 main(["bench", *sys.argv[1:]], prog_name="stoic")
 """
 
@@ -162,12 +162,12 @@ def measured(monkeypatch):
             def measure(load, turns):
                 if isinstance(ending, BaseException):
                     raise ending
-                return Measured([ending], {})
+                return Measurement([ending], {})
 
             return measure
 
         for name, ending in figures.items():
-            monkeypatch.setitem(bench._FIGURES, name.replace("_", "-"), figure(ending))
+            monkeypatch.setitem(bench._METRICS, name.replace("_", "-"), figure(ending))
 
     give(growth_p=1.0, memory_rosc=2.0)
     return give

@@ -9,7 +9,7 @@ from made_results import HOSTILE, made_results
 from made_tails import made_tails
 from stoic.reports.page import write_page
 from stoic.studies.confidence.chapter import tails_chapter
-from stoic.studies.paper.chapter import chapter_of, write_report
+from stoic.studies.paper.chapter import chapter_of
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.common.exceptions import NoAlertPresentException  # noqa: E402
@@ -56,7 +56,7 @@ def driver(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    write_report(made_results(folder), folder, "stoic report .")
+    write_page([chapter_of(made_results(folder), "stoic report .")], folder)
     return (folder / "report.html").as_uri()
 
 
@@ -246,7 +246,7 @@ def test_long_names_many_methods_and_one_trial_fit_and_draw_as_well(driver, tmp_
         "noise": (),
         "trials": 1,
     }
-    write_report(made_results(tmp_path, **settings), tmp_path, f"stoic report {'b' * 200}")
+    write_page([chapter_of(made_results(tmp_path, **settings), f"stoic report {'b' * 200}")], tmp_path)
     show(driver, (tmp_path / "report.html").as_uri())
     narrow(driver, 360)
     WebDriverWait(driver, 10).until(lambda found: found.execute_script(FITS))
@@ -257,7 +257,7 @@ def test_long_names_many_methods_and_one_trial_fit_and_draw_as_well(driver, tmp_
 
 
 def test_without_trials_the_grid_is_drawn(driver, tmp_path):
-    write_report(made_results(tmp_path, with_trials=False), tmp_path, "stoic report .")
+    write_page([chapter_of(made_results(tmp_path, with_trials=False), "stoic report .")], tmp_path)
     show(driver, (tmp_path / "report.html").as_uri())
     assert all(name.startswith("grid-") for name in drawn(driver))
     assert errors(driver) == []

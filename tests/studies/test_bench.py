@@ -12,9 +12,9 @@ import pytest
 import stoic
 from stoic.engines.engine import Status
 from stoic.studies.bench import measure as bench, workloads
-from stoic.studies.bench.report import Measured, Outcome, Report
+from stoic.studies.bench.report import Measurement, MetricOutcome, Report
 from stoic.studies.bench.targets import TARGETS
-from stoic.studies.shared.timing import Spread, exponent, machine, take_turns, versions
+from stoic.studies.shared.timing import Range, exponent, machine, take_turns, versions
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def answers(monkeypatch):
 
 
 def a_report(value, *, name="l2-m1", size="full"):
-    return Report(size, 1, (Outcome(TARGETS[name], Measured([value], {})),), {}, {})
+    return Report(size, 1, (MetricOutcome(TARGETS[name], Measurement([value], {})),), {}, {})
 
 
 def test_competitors_take_turns_after_one_uncounted_round():
@@ -50,7 +50,7 @@ def test_competitors_take_turns_after_one_uncounted_round():
 
 
 def test_a_spread_is_a_median_with_its_extremes():
-    assert Spread.of([3.0, 1.0, 2.0]) == (2.0, 1.0, 3.0)
+    assert Range.of([3.0, 1.0, 2.0]) == (2.0, 1.0, 3.0)
 
 
 def test_the_exponent_of_a_power_is_its_power():
@@ -63,7 +63,7 @@ def test_versions_and_machine_are_plain_data():
 
 
 def test_every_figure_has_a_target_and_every_target_a_figure():
-    assert list(bench._FIGURES) == list(TARGETS)
+    assert list(bench._METRICS) == list(TARGETS)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from stoic.studies.confidence.chapter import tails_chapter
 from stoic.studies.confidence.figures import median_gaps, panels, quantile_lines, write_tails_figures
 from stoic.studies.confidence.quantiles import quantile_band
 from stoic.studies.confidence.results import load_tails
-from stoic.studies.confidence.runs import Setting
+from stoic.studies.confidence.runs import LawSetting
 from stoic.studies.confidence.spec import TailsSpec
 from stoic.studies.confidence.tables import (
     Summary,
@@ -32,7 +32,7 @@ from stoic.studies.confidence.tables import (
 from stoic.studies.outputs import write_outputs
 from stoic.studies.shared.settings import as_toml, checked
 
-LABELS = Setting("t2.5", "labels", 20_000)
+LABELS = LawSetting("t2.5", "labels", 20_000)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_every_quantile_is_in_the_table(results, tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 * 8 * 14  # 400 runs show all but the last four of 18 quantiles
     for row in rows[::7]:
-        one = sample_of(results, row["method"], Setting(row["noise"], row["place"], int(row["samples"])))
+        one = sample_of(results, row["method"], LawSetting(row["noise"], row["place"], int(row["samples"])))
         band = quantile_band(one.gaps, float(row["delta"]))
         assert (float(row["quantile"]), float(row["low"]), float(row["high"])) == band
         assert (int(row["runs"]), float(row["step"])) == (400, one.cell.step)

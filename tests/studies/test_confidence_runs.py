@@ -14,11 +14,11 @@ from stoic.studies.confidence.methods import OURS, RIVALS, method_of
 from stoic.studies.confidence.results import load_tails
 from stoic.studies.confidence.runner import run_tails
 from stoic.studies.confidence.runs import (
-    Batch,
-    Cell,
+    GapOutcome,
     Key,
-    Outcome,
-    Setting,
+    LawSetting,
+    MethodCell,
+    RunBatch,
     batches_of,
     execute,
     keys_of,
@@ -26,7 +26,7 @@ from stoic.studies.confidence.runs import (
     tuning_cells,
 )
 from stoic.studies.confidence.spec import HALF_DECADES, TailsSpec
-from stoic.studies.confidence.store import NAME, TailsStore
+from stoic.studies.confidence.store import TailsStore
 from stoic.studies.confidence.tuning import chosen_cells
 from stoic.studies.shared.settings import checked
 
@@ -44,7 +44,7 @@ SMALL = {
     "rate_noises": ("t2.5",),
     "rate_methods": ("rrosc-tracked",),
 }
-SETTING = Setting("t2.5", "labels", 600)
+SETTING = LawSetting("t2.5", "labels", 600)
 
 
 def spec_of(**settings):
@@ -53,7 +53,7 @@ def spec_of(**settings):
 
 def contents(folder):
     """Return every run that is stored."""
-    with sqlite3.connect(folder / NAME) as db:
+    with sqlite3.connect(folder / TailsStore.name) as db:
         return db.execute(
             "SELECT * FROM runs ORDER BY part, noise, place, samples, method, step, number"
         ).fetchall()
@@ -78,8 +78,8 @@ def test_every_run_is_stored_and_ends_well(undisturbed):
 
 
 def test_a_run_is_what_minimize_gives_on_its_own_rows(undisturbed):
-    spec, cell = spec_of(), Cell("rmscg", 0.1)
-    ((_, outcome),) = execute(Batch("tuning", SETTING, (cell,), (1,)), spec)
+    spec, cell = spec_of(), MethodCell("rmscg", 0.1)
+    ((_, outcome),) = execute(RunBatch("tuning", SETTING, (cell,), (1,)), spec)
     law = GroupLaw("t2.5")
     problem = law.problem(600, runs.generator("rows", 0, "tuning", *SETTING, 1))
     rng = runs.generator("draws", 0, "tuning", *SETTING, 1, *cell)
@@ -90,10 +90,10 @@ def test_a_run_is_what_minimize_gives_on_its_own_rows(undisturbed):
 
 
 def test_methods_of_a_run_do_not_depend_on_each_other():
-    cells = (Cell("rrosc-tracked"), Cell("rmscg", 0.1), Cell("rrosc"))
-    together = dict(execute(Batch("tails", SETTING, cells, (0, 1)), spec_of()))
+    cells = (MethodCell("rrosc-tracked"), MethodCell("rmscg", 0.1), MethodCell("rrosc"))
+    together = dict(execute(RunBatch("tails", SETTING, cells, (0, 1)), spec_of()))
     for cell in cells:
-        for key, outcome in execute(Batch("tails", SETTING, (cell,), (1,)), spec_of()):
+        for key, outcome in execute(RunBatch("tails", SETTING, (cell,), (1,)), spec_of()):
             assert together[key] == outcome
 
 
@@ -177,7 +177,7 @@ def test_a_method_of_which_all_runs_fail_is_an_error(tmp_path):
 
 
 def test_a_run_that_diverges_has_an_infinite_gap():
-    batch = Batch("tails", SETTING, (Cell("asc-pg", 1e6),), (0,))
+    batch = RunBatch("tails", SETTING, (MethodCell("asc-pg", 1e6),), (0,))
     ((_, outcome),) = execute(batch, spec_of())
     assert (outcome.gap, outcome.ending) == (math.inf, "diverged")
 
@@ -202,8 +202,8 @@ def test_the_modulus_of_strong_convexity_holds_between_any_two_points():
 def fill(store, gaps, method="rmscg"):
     """Store tuning runs, by step."""
     for step, values in gaps.items():
-        keys = keys_of("tuning", SETTING, [Cell(method, step)], len(values))
-        store.add(zip(keys, map(Outcome, values), strict=True))
+        keys = keys_of("tuning", SETTING, [MethodCell(method, step)], len(values))
+        store.add(zip(keys, map(GapOutcome, values), strict=True))
 
 
 def chosen(folder, gaps):
@@ -216,20 +216,20 @@ def chosen(folder, gaps):
 
 def test_the_step_with_the_lowest_tail_is_chosen_not_that_with_the_lowest_median(tmp_path):
     gaps = {0.01: [1.0] * 8 + [50.0, 50.0], 0.1: [2.0] * 10, 1.0: [0.5] * 8 + [math.inf] * 2}
-    assert chosen(tmp_path, gaps) == {"rrosc": Cell("rrosc"), "rmscg": Cell("rmscg", 0.1)}
+    assert chosen(tmp_path, gaps) == {"rrosc": MethodCell("rrosc"), "rmscg": MethodCell("rmscg", 0.1)}
 
 
 def test_of_equal_tails_the_lower_median_then_the_smaller_step_is_chosen(tmp_path):
     gaps = {3.0: [1.0, 1.0, 9.0], 0.1: [1.0, 2.0, 9.0], 1.0: [1.0, 1.0, 9.0]}
-    assert chosen(tmp_path, gaps)["rmscg"] == Cell("rmscg", 1.0)
-    assert chosen(tmp_path, {k: [math.inf] * 3 for k in (0.1, 1.0, 3.0)})["rmscg"] == Cell("rmscg", 0.1)
+    assert chosen(tmp_path, gaps)["rmscg"] == MethodCell("rmscg", 1.0)
+    assert chosen(tmp_path, {k: [math.inf] * 3 for k in (0.1, 1.0, 3.0)})["rmscg"] == MethodCell("rmscg", 0.1)
 
 
 def test_a_rival_of_which_runs_are_missing_has_no_step_yet(tmp_path):
     spec = spec_of(noises=("t2.5",), steps=(0.1, 1.0), tune_runs=2)
     with TailsStore(tmp_path) as store:
         fill(store, {0.1: [1.0, 1.0], 1.0: [1.0]})
-        assert chosen_cells(store, spec) == {SETTING: {"rrosc-tracked": Cell("rrosc-tracked")}}
+        assert chosen_cells(store, spec) == {SETTING: {"rrosc-tracked": MethodCell("rrosc-tracked")}}
 
 
 # Names, batches, settings
@@ -244,14 +244,14 @@ def test_gaussian_noise_is_one_setting_and_others_have_one_for_each_place():
 
 
 def test_batches_hold_every_run_once_and_none_is_too_large():
-    cells = [Cell("rrosc"), Cell("rmscg", 0.1)]
+    cells = [MethodCell("rrosc"), MethodCell("rmscg", 0.1)]
     keys = keys_of("tails", SETTING, cells, 230)
     missing = [key for key in keys if key.cell != cells[0] or key.number >= 60]
     batches = list(batches_of(missing))
     found = [Key(one.part, one.setting, cell, n) for one in batches for n in one.numbers for cell in one.cells]
     assert sorted(found) == sorted(missing)
     assert max(len(one.numbers) for one in batches) == 50
-    large = Setting("t2.5", "labels", 400_000)
+    large = LawSetting("t2.5", "labels", 400_000)
     assert {len(one.numbers) for one in batches_of(keys_of("rates", large, cells, 24))} == {12}
 
 
@@ -264,7 +264,9 @@ def test_the_defaults():
 
 @pytest.mark.parametrize("name", [*OURS, *RIVALS])
 def test_every_method_runs_compiled(name):
-    batch = Batch("tails", Setting("t4.5", "both", 2000), (Cell(name, 0.01 if name in RIVALS else 0.0),), (0,))
+    batch = RunBatch(
+        "tails", LawSetting("t4.5", "both", 2000), (MethodCell(name, 0.01 if name in RIVALS else 0.0),), (0,)
+    )
     ((_, outcome),) = execute(batch, spec_of())
     assert (outcome.ending, outcome.message) == ("finished", "")
 

@@ -13,14 +13,15 @@ import pytest
 
 from made_results import HOSTILE, made_results
 from stoic.errors import InvalidParameter, MissingDependency
-from stoic.reports.charts import as_json
+from stoic.reports.html import as_json
+from stoic.reports.page import page_text, write_page
 from stoic.studies.outputs import write_outputs
-from stoic.studies.paper.chapter import report_text, write_report
+from stoic.studies.paper.chapter import chapter_of
 from stoic.studies.paper.charts import charts_of
 from stoic.studies.paper.results import load_results
-from stoic.studies.paper.spec import Spec, make_spec
+from stoic.studies.paper.spec import Spec
 from stoic.studies.paper.store import Store
-from stoic.studies.shared.settings import as_toml
+from stoic.studies.shared.settings import as_toml, checked
 
 VOID = {"meta", "link", "input", "img", "br"}
 
@@ -61,6 +62,10 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return made_results(tmp_path_factory.mktemp("made"))
+
+
+def report_text(results, command):
+    return page_text([chapter_of(results, command)])
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +225,7 @@ def test_the_settings_make_the_same_spec_again(results, tmp_path):
         path = tmp_path / "spec.toml"
         path.write_text(as_toml(spec), encoding="utf-8")
         assert tomllib.loads(as_toml(spec))["trials"] == spec.trials
-        assert make_spec({}, path) == spec
+        assert checked(Spec, {}, path) == spec
 
 
 def test_the_foot_says_how_large_the_file_is(text, page):
@@ -253,7 +258,7 @@ def test_facts_that_were_never_noted_are_not_missed(results):
 def test_without_plotly_the_command_that_installs_it_is_named(results, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(MissingDependency, match="pip install plotly"):
-        write_report(results, tmp_path, "stoic report .")
+        write_page([chapter_of(results, "stoic report .")], tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,16 +7,15 @@ import pytest
 
 import stoic
 from stoic.errors import InvalidParameter, SolveFailed
-from stoic.studies.paper import runner, trial
+from stoic.studies.paper import runner, runs
 from stoic.studies.paper.data import first, load, noisy, prepare, save
 from stoic.studies.paper.results import load_results
 from stoic.studies.paper.runner import run_experiment
-from stoic.studies.paper.runs import Outcome, Run, Setting, grid_of
+from stoic.studies.paper.runs import Outcome, Run, Setting, grid_of, solver_for
 from stoic.studies.paper.scores import Scores, mean_squared, robust_mean_squared, worst_group
-from stoic.studies.paper.solvers import solver_for
 from stoic.studies.paper.spec import Spec
 from stoic.studies.paper.store import Store
-from stoic.studies.shared import pool
+from stoic.studies.shared import resume
 from stoic.studies.shared.methods import UNTUNED
 from stoic.studies.shared.seeds import generator
 
@@ -85,7 +84,7 @@ def test_an_interrupted_experiment_goes_on_and_ends_with_the_same_bits(undisturb
         done.append(run)
         return execute(run, spec, folder)
 
-    execute = trial.execute
+    execute = runs.execute
     monkeypatch.setattr(runner, "execute", interrupted)
     for _ in range(4):
         with pytest.raises(StopError):
@@ -110,8 +109,8 @@ def test_a_run_that_fails_is_stored_with_its_reason_and_run_again_on_request(und
             raise RuntimeError("out of luck")
         return outcome(self, run)
 
-    outcome = trial.Worker.outcome
-    monkeypatch.setattr(trial.Worker, "outcome", failing)
+    outcome = runs.Worker.outcome
+    monkeypatch.setattr(runs.Worker, "outcome", failing)
     run_experiment(spec_of(), tmp_path)
     failed = load_results(tmp_path).failed
     assert {stored.outcome.message for stored in failed} == {"RuntimeError: out of luck"}
@@ -135,22 +134,22 @@ def test_what_the_noise_of_the_grid_was_is_kept(undisturbed):
 
 
 def test_processes_that_are_killed_are_started_again_but_not_for_ever(undisturbed, tmp_path, monkeypatch):
-    def crashing(self, runs):
-        for place, found in enumerate(outcomes(self, runs)):
+    def crashing(*work):
+        for place, found in enumerate(results(*work)):
             if place == 5 and crashes:
                 raise crashes.pop()
             yield found
 
-    outcomes = runner._Runner._outcomes
-    monkeypatch.setattr(runner._Runner, "_outcomes", crashing)
-    crashes = [pool.TerminatedWorkerError("killed")] * 3
+    results = resume._results
+    monkeypatch.setattr(resume, "_results", crashing)
+    crashes = [resume.TerminatedWorkerError("killed")] * 3
     run_experiment(spec_of(), tmp_path / "thrice")
     assert contents(tmp_path / "thrice") == contents(undisturbed)
-    monkeypatch.setattr(runner._Runner, "_outcomes", lambda self, runs: crash())
 
-    def crash():
-        raise pool.TerminatedWorkerError("killed")
+    def crash(*work):
+        raise resume.TerminatedWorkerError("killed")
 
+    monkeypatch.setattr(resume, "_results", crash)
     with pytest.raises(SolveFailed, match=r"killed 4 times.*fewer --jobs"):
         run_experiment(spec_of(), tmp_path / "always")
 
@@ -233,13 +232,13 @@ def test_a_hopeless_cell_is_given_up(tmp_path):
     spec = spec_of(methods=("rrosc",), radius=1e9, budget=6000)
     save(prepare(spec), tmp_path)
     run = Run("grid", Setting("squared", 10.0, "l2", "rrosc"), 1e-5, 1e5)
-    outcome = trial.execute(run, spec, tmp_path)
+    outcome = runs.execute(run, spec, tmp_path)
     assert outcome.ending in {"hopeless", "diverged"}
     assert outcome.samples < spec.budget
 
 
 def test_a_failure_of_a_run_is_an_outcome(tmp_path):
-    outcome = trial.execute(next(grid_of(spec_of())), spec_of(), tmp_path / "nothing here")
+    outcome = runs.execute(next(grid_of(spec_of())), spec_of(), tmp_path / "nothing here")
     assert isinstance(outcome, Outcome)
     assert outcome.ending == "failed"
     assert "FileNotFoundError" in outcome.message
@@ -247,8 +246,8 @@ def test_a_failure_of_a_run_is_an_outcome(tmp_path):
 
 
 def test_draws_of_a_run_depend_on_its_name():
-    runs = list(grid_of(spec_of()))
-    assert len({generator(0, "draws", run.key).random() for run in runs}) == len(runs)
+    cells = list(grid_of(spec_of()))
+    assert len({generator(0, "draws", run.key).random() for run in cells}) == len(cells)
 
 
 def test_auto_is_run_untuned_as_minimize_does_it(undisturbed):

@@ -4,8 +4,9 @@ import pytest
 
 from stoic.errors import InvalidParameter
 from stoic.studies.paper.runs import grid_of, settings_of
-from stoic.studies.paper.spec import DECADES, Spec, make_spec
+from stoic.studies.paper.spec import DECADES, Spec
 from stoic.studies.shared.seeds import generator
+from stoic.studies.shared.settings import checked
 
 
 def test_the_defaults_are_what_the_paper_says():
@@ -21,7 +22,7 @@ def test_the_defaults_are_what_the_paper_says():
 def test_settings_outrank_a_file(tmp_path):
     path = tmp_path / "settings.toml"
     path.write_text('trials = 3\nmethods = ["rrosc"]\nbudget = 1000\n', encoding="utf-8")
-    spec = make_spec({"budget": 2000}, path)
+    spec = checked(Spec, {"budget": 2000}, path)
     assert (spec.trials, spec.methods, spec.budget) == (3, ("rrosc",), 2000)
 
 
@@ -46,7 +47,7 @@ WRONG = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in WRONG for value in WRONG[name]])
 def test_a_wrong_setting_is_named_with_what_was_given(name, value):
     with pytest.raises(InvalidParameter) as refusal:
-        make_spec({name: value})
+        checked(Spec, {name: value})
     message = str(refusal.value)
     assert "\n" not in message
     assert name in message or (name == "noise" and value[0] in message)
@@ -54,7 +55,7 @@ def test_a_wrong_setting_is_named_with_what_was_given(name, value):
 
 def test_all_that_is_wrong_is_said_at_a_time():
     with pytest.raises(InvalidParameter, match=r"size.*budget.*trials"):
-        make_spec({"size": -1.0, "budget": 0, "trials": 0})
+        checked(Spec, {"size": -1.0, "budget": 0, "trials": 0})
 
 
 @pytest.mark.parametrize("content", [b"budget = ", b"\xff\xfe", b"budget = 1\nbudget = 2"])
@@ -62,12 +63,12 @@ def test_a_file_that_is_not_toml_is_refused_by_name(tmp_path, content):
     path = tmp_path / "settings.toml"
     path.write_bytes(content)
     with pytest.raises(InvalidParameter, match=r"settings\.toml.*TOML"):
-        make_spec({}, path)
+        checked(Spec, {}, path)
 
 
 def test_a_file_that_is_missing_is_refused_by_name(tmp_path):
     with pytest.raises(InvalidParameter, match="nowhere"):
-        make_spec({}, tmp_path / "nowhere.toml")
+        checked(Spec, {}, tmp_path / "nowhere.toml")
 
 
 def test_names_of_runs_are_all_different():

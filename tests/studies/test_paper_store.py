@@ -11,7 +11,7 @@ from stoic.errors import InvalidParameter
 from stoic.studies.paper.runs import Outcome, Run, Setting
 from stoic.studies.paper.selection import chosen_cells, stored_grid
 from stoic.studies.paper.spec import Spec
-from stoic.studies.paper.store import NAME, Store
+from stoic.studies.paper.store import Store
 from stoic.studies.shared.database import DamagedStore, locked
 
 SETTING = Setting("squared", 10.0, "l1", "rrosc")
@@ -77,11 +77,11 @@ def test_another_process_is_refused_while_one_has_the_lock_and_not_after_it_died
 
 
 def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path):
-    (tmp_path / NAME).write_bytes(b"something else entirely, and long enough to be read" * 10)
-    before = (tmp_path / NAME).read_bytes()
+    (tmp_path / Store.name).write_bytes(b"something else entirely, and long enough to be read" * 10)
+    before = (tmp_path / Store.name).read_bytes()
     with pytest.raises(DamagedStore, match="no store of stoic"):
         Store(tmp_path)
-    assert (tmp_path / NAME).read_bytes() == before
+    assert (tmp_path / Store.name).read_bytes() == before
 
 
 def test_the_cell_with_the_smallest_error_at_the_end_is_chosen(tmp_path):

@@ -9,7 +9,7 @@ from made_results import made_results
 from stoic.reports.palette import looks_of
 from stoic.reports.words import number, percent, plus_minus
 from stoic.solvers import METHODS
-from stoic.studies.paper.findings import choices
+from stoic.studies.paper.comparison import choices
 from stoic.studies.paper.headline import against_the_paper, title, unfinished, what_came_out, what_was_run
 from stoic.studies.paper.selection import Cell
 from stoic.studies.paper.spec import DECADES, Spec

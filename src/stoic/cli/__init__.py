@@ -1,1 +1,1 @@
-"""The command line: one file a command, each of which parses, calls one library function, and formats."""
+"""The command line: one file a command, which parses, calls one function of the library, and prints."""

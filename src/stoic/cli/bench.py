@@ -1,4 +1,4 @@
-"""``stoic bench``: measure the compiled engine against others."""
+"""``stoic bench``: measurements of the compiled engine beside others."""
 
 import io
 import sys
@@ -12,7 +12,7 @@ from stoic.cli.main import INTERRUPTED
 from stoic.studies.bench.targets import TARGETS
 
 if TYPE_CHECKING:
-    from stoic.studies.bench.report import Outcome, Report
+    from stoic.studies.bench.report import MetricOutcome, Report
 
 
 def _writable(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
@@ -88,17 +88,17 @@ def _measure(size: str, repetitions: int, only: tuple[str, ...], output: "_Outpu
 
 
 class _Output:
-    """The table and the file, which follow the report figure by figure."""
+    """The table and the file, which follow the report metric by metric."""
 
     def __init__(self, json_path: Path | None) -> None:
         self.json_path, self.refusal, self.n_shown = json_path, "", 0
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # no "≤" in the encoding of a file costs a figure
+            sys.stdout.reconfigure(errors="replace")  # no "≤" in the encoding of a file costs a metric
         # While rich shows a bar, sys.stdout leads to the lines above it: right for a terminal, wrong for a file.
         self.stream = None if sys.stdout.isatty() else sys.stdout
 
     def update(self, report: "Report") -> None:
-        """Write the file, and print the lines of the figures that are new."""
+        """Write the file, and print the lines of the metrics that are new."""
         if not report.outcomes:  # a file from an earlier run is worth more
             return
         self._save(report)
@@ -108,7 +108,7 @@ class _Output:
         self.n_shown = len(report.outcomes)
 
     def _save(self, report: "Report") -> None:
-        """Write the file; if that fails, say so and go on, since the next figure may find room on the disk."""
+        """Write the file; if that fails, say so and go on, since the next metric may find room on the disk."""
         if self.json_path is None:
             return
         try:
@@ -132,7 +132,7 @@ def _head(report: "Report") -> list[str]:
     return [about, packages, "", _COLUMNS.format("figure", "median", "from, to", "must", "aim", "", "what")]
 
 
-def _line(report: "Report", outcome: "Outcome") -> str:
+def _line(report: "Report", outcome: "MetricOutcome") -> str:
     target, spread = outcome.target, outcome.spread
     if spread is None:
         state = "failed" if outcome.failed else "not available"

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from stoic.cli.study import NAMES
+from stoic.cli.options import NAMES, with_settings
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators'
@@ -20,12 +20,6 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
     ("--budget", int, "Rows to draw; chosen by default."),
     ("--max-epochs", float, "The same in passes over the rows."),
 )
-
-
-def _with_settings(command: Any) -> Any:
-    for flag, kind, text in reversed(_OPTIONS):
-        command = click.option(flag, type=kind, default=None, help=text)(command)
-    return command
 
 
 @click.command()
@@ -43,7 +37,7 @@ def _with_settings(command: Any) -> Any:
     help="impute fills in medians of numbers and most frequent categories.",
 )
 @click.option("--classify/--regress", "classifies", default=None, help="Classes are by default what is no number.")
-@_with_settings
+@with_settings(_OPTIONS)
 @click.option("--standardize/--no-standardize", default=None, help="Scale columns; dense ones are by default.")
 @click.option("--early-stopping", is_flag=True, help="End at the best worst-group loss on rows held out.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of draws and of rows held out.")

@@ -1,11 +1,11 @@
-"""``stoic inspect``: what a model or a file of rows is like."""
+"""``stoic inspect``: a description of a model or of a file of rows."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from stoic.cli.study import NAMES
+from stoic.cli.options import NAMES
 
 
 @click.command()

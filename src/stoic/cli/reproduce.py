@@ -1,11 +1,9 @@
 """``stoic reproduce``: the paper's experiment, end to end."""
 
-from pathlib import Path
 from typing import Any
 
-import click
-
-from stoic.cli.study import NAMES, NUMBERS, Bars, command_line, interruptible, show_settings, with_options
+from stoic.cli.options import NAMES, NUMBERS
+from stoic.cli.study import Study, study_command
 
 QUICK: dict[str, Any] = {
     "size": 0.2,
@@ -41,29 +39,16 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are in `Spec`
 )
 
 
-@click.command()
-@with_options(_OPTIONS, out="reproduced", quick="Smaller data, a smaller grid and budget.")
-def reproduce(
-    out: Path, config: Path | None, quick: bool, jobs: int | None, retry_failed: bool, **settings: Any
-) -> None:
+@study_command(
+    _OPTIONS, folder="reproduced", smaller=QUICK, about_quick="Smaller data, a smaller grid and budget."
+)
+def reproduce() -> Study:
     """Run the paper's experiment: choose by a grid, then compare methods over trials with fresh noise.
 
     Results go to the folder --out as they come. Ctrl-C and kill lose nothing but the runs at hand: the same
     command goes on. In the end there are tables, figures, and report.html.
     """
-    given = {name: value for name, value in settings.items() if value is not None}
-    with interruptible():
-        _run(out, config, QUICK | given if quick else given, jobs, retry_failed)
+    from stoic.studies.paper.runner import run_experiment  # noqa: PLC0415 - heavy, and --help does without
+    from stoic.studies.paper.spec import Spec  # noqa: PLC0415
 
-
-def _run(out: Path, config: Path | None, given: dict[str, Any], jobs: int | None, retry_failed: bool) -> None:
-    from stoic.studies.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
-    from stoic.studies.paper.runner import run_experiment  # noqa: PLC0415
-    from stoic.studies.paper.spec import make_spec  # noqa: PLC0415
-
-    spec = make_spec(given, config)
-    show_settings(spec.model_dump(), out)
-    with Bars() as bars:
-        run_experiment(spec, out, jobs=jobs, retry_failed=retry_failed, progress=bars.show, command=command_line())
-    click.echo(write_outputs(out))
-    click.echo(f"The report: {(out / 'report.html').resolve()}")
+    return Study(Spec, run_experiment)

@@ -1,63 +1,79 @@
-"""What the commands that run an experiment share: options, settings, progress, and how they are interrupted."""
+"""Commands that run a study: its options, its settings on the screen, its progress, and its end by Ctrl-C."""
 
-import math
 import shlex
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
+from stoic.cli.bars import Bars
 from stoic.cli.main import INTERRUPTED
+from stoic.cli.options import with_settings
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class Many(click.ParamType):  # type: ignore[type-arg]  # generic in some versions
-    """Values separated by commas, as a tuple; "none" is an empty one."""
-
-    def __init__(self, kind: type, name: str) -> None:
-        self.kind, self.name = kind, name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
-        """Return the values."""
-        if isinstance(value, tuple):
-            return value
-        parts = [] if value.strip().lower() == "none" else [part.strip() for part in value.split(",")]
-        try:
-            return tuple(self.kind(part) for part in parts)
-        except ValueError:
-            self.fail(f"{value!r} is not a list of {self.name} with commas between them.", param, ctx)
+if TYPE_CHECKING:
+    from stoic.studies.shared.settings import StudySettings
 
 
-NAMES, NUMBERS, COUNTS = Many(str, "names"), Many(float, "numbers"), Many(int, "whole numbers")
+class Study(NamedTuple):
+    """The settings of a study, and the function that runs it with them in a folder."""
+
+    settings: "type[StudySettings]"
+    run: Callable[..., None]
 
 
-def with_options(options: Iterable[tuple[str, Any, str]], *, out: str, quick: str) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command its settings (flag, type, help), and what all experiments have.
+def study_command(
+    options: Iterable[tuple[str, Any, str]], *, folder: str, smaller: Mapping[str, Any], about_quick: str
+) -> Callable[[Callable[[], Study]], click.Command]:
+    """Return a decorator that makes a command of a function; its name and docstring are those of the command.
+
+    The function is called when the command runs, and imports the study: that takes long, and --help does without.
 
     Parameters
     ----------
     options : iterable of flag, type and help
-        The defaults and the checks are those of the experiment.
-    out : str
-        The folder for results, unless one is given.
-    quick : str
-        What the quick version is.
+        The settings; their defaults and checks are those of the study.
+    folder : str
+        For results, unless another is given with --out.
+    smaller : mapping
+        Settings of --quick; flags outrank them.
+    about_quick : str
+        The help of --quick.
     """
 
-    def decorate(command: Command) -> Command:
-        for flag, kind, text in reversed(list(options)):
-            command = click.option(flag, type=kind, default=None, help=text)(command)
-        for option in reversed(_shared(out, quick)):
-            command = option(command)
-        return command
+    def decorate(study: Callable[[], Study]) -> click.Command:
+        @wraps(study)
+        def command(
+            out: Path, config: Path | None, quick: bool, jobs: int | None, retry_failed: bool, **settings: Any
+        ) -> None:
+            given = {name: value for name, value in settings.items() if value is not None}
+            with _interruptible():
+                _run(study(), out, config, {**smaller, **given} if quick else given, jobs, retry_failed)
+
+        decorated = with_settings(options)(command)
+        for option in reversed(_shared(folder, about_quick)):
+            decorated = option(decorated)
+        return click.command()(decorated)
 
     return decorate
+
+
+def _run(
+    study: Study, out: Path, config: Path | None, given: dict[str, Any], jobs: int | None, retry_failed: bool
+) -> None:
+    from stoic.studies.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
+    from stoic.studies.shared.settings import checked  # noqa: PLC0415
+
+    spec = checked(study.settings, given, config)
+    _show_settings(spec.model_dump(), out)
+    with Bars() as bars:
+        study.run(spec, out, jobs=jobs, retry_failed=retry_failed, progress=bars.show, command=_command_line())
+    click.echo(write_outputs(out))
+    click.echo(f"The report: {(out / 'report.html').resolve()}")
 
 
 def _shared(out: str, quick: str) -> list[Any]:
@@ -81,7 +97,7 @@ def _shared(out: str, quick: str) -> list[Any]:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def _interruptible() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end a command in one line that says how to go on."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:
@@ -97,7 +113,7 @@ def _stop(_signal: int, _frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def show_settings(settings: Mapping[str, Any], out: Path) -> None:
+def _show_settings(settings: Mapping[str, Any], out: Path) -> None:
     """Say with which settings an experiment runs."""
     click.echo(f"Settings, kept in {out}:")
     for name, value in settings.items():
@@ -110,42 +126,6 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def command_line() -> str:
+def _command_line() -> str:
     """Return the command that runs."""
     return shlex.join(["stoic", *sys.argv[1:]])
-
-
-class Bars:
-    """One progress bar after another; where there is no terminal, a line for every tenth."""
-
-    def __init__(self) -> None:
-        self._stack, self._what = ExitStack(), ""
-        self._update: Any = None
-        self._start, self._first, self._said = 0.0, 0, 0
-
-    def __enter__(self) -> "Bars":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def show(self, done: int, total: int, what: str) -> None:
-        """Show that some of the runs of one kind are done."""
-        if what != self._what:
-            from stoic.solve.progress import progress_bar  # noqa: PLC0415
-
-            self._stack.close()
-            self._update = self._stack.enter_context(progress_bar(max(1, total), visible=True))
-            self._what, self._start, self._first, self._said = what, time.monotonic(), done, -1
-        self._update(done, what)
-        if not sys.stderr.isatty() and 10 * done // max(1, total) > self._said:
-            self._said = 10 * done // max(1, total)
-            click.echo(self._line(done, total), err=True)
-
-    def _line(self, done: int, total: int) -> str:
-        if not total:
-            return f"{self._what}: preparing"
-        new = done - self._first
-        minutes = (time.monotonic() - self._start) / new * (total - done) / 60.0 if new else 0.0
-        more = f", about {math.ceil(minutes)} min left" if minutes > 1.0 else ""
-        return f"{self._what}: {done} of {total} runs are done{more}"

@@ -1,11 +1,9 @@
 """``stoic tails``: the confidence study, end to end."""
 
-from pathlib import Path
 from typing import Any
 
-import click
-
-from stoic.cli.study import COUNTS, NAMES, NUMBERS, Bars, command_line, interruptible, show_settings, with_options
+from stoic.cli.options import COUNTS, NAMES, NUMBERS
+from stoic.cli.study import Study, study_command
 
 QUICK: dict[str, Any] = {
     "noises": ("gaussian", "t4.5", "t2.5"),
@@ -36,33 +34,20 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are in `TailsSpec`
 )  # fmt: skip
 
 
-@click.command()
-@with_options(
-    _OPTIONS, out="tails", quick="Three settings, 200 runs of 5000 samples: about a minute on two processors."
+@study_command(
+    _OPTIONS,
+    folder="tails",
+    smaller=QUICK,
+    about_quick="Three settings, 200 runs of 5000 samples: about a minute on two processors.",
 )
-def tails(
-    out: Path, config: Path | None, quick: bool, jobs: int | None, retry_failed: bool, **settings: Any
-) -> None:
+def tails() -> Study:
     """Measure confidence: quantiles of F(w) - F* over thousands of runs, where the optimum is known.
 
     Every run draws fresh samples from a law, each once. Rivals first choose a step size in each setting; ours run
     as they are. Results go to the folder --out as they come. Ctrl-C and kill lose nothing but the runs at hand:
     the same command goes on, and with a larger --runs it adds some.
     """
-    given = {name: value for name, value in settings.items() if value is not None}
-    with interruptible():
-        _run(out, config, QUICK | given if quick else given, jobs, retry_failed)
-
-
-def _run(out: Path, config: Path | None, given: dict[str, Any], jobs: int | None, retry_failed: bool) -> None:
-    from stoic.studies.confidence.runner import run_tails  # noqa: PLC0415
+    from stoic.studies.confidence.runner import run_tails  # noqa: PLC0415 - heavy, and --help does without
     from stoic.studies.confidence.spec import TailsSpec  # noqa: PLC0415
-    from stoic.studies.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
-    from stoic.studies.shared.settings import checked  # noqa: PLC0415
 
-    spec = checked(TailsSpec, given, config)
-    show_settings(spec.model_dump(), out)
-    with Bars() as bars:
-        run_tails(spec, out, jobs=jobs, retry_failed=retry_failed, progress=bars.show, command=command_line())
-    click.echo(write_outputs(out))
-    click.echo(f"The report: {(out / 'report.html').resolve()}")
+    return Study(TailsSpec, run_tails)

@@ -1,1 +1,1 @@
-"""Tables, figures and pages: how results are shown, whatever was run."""
+"""Tables, figures and pages that show results, whatever was run."""

@@ -10,6 +10,7 @@ from stoic.errors import MissingDependency
 from stoic.storage.atomic import replace_file
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _STYLE: dict[str, Any] = {
@@ -57,6 +58,17 @@ def drawing(path: Path, size: tuple[float, float]) -> "Iterator[Figure]":
             buffer = io.BytesIO()
             figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
             replace_file(path.with_name(f"{path.name}.{kind}"), buffer.getvalue())
+
+
+def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
+    """Return axes to draw in: those that are given, or else those of a new figure of some inches.
+
+    Raises
+    ------
+    MissingDependency
+        If a figure is needed and matplotlib is not installed.
+    """
+    return new_figure(size).subplots() if ax is None else ax
 
 
 def new_figure(size: tuple[float, float]) -> "Figure":

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else, not even a network: from chapters, one an experiment."""
+"""The report: one HTML file of chapters, one a study, that needs nothing else, not even a network."""
 
 import base64
 import hashlib
@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from stoic import __version__
 from stoic.errors import MissingDependency
-from stoic.reports.charts import Chart, as_json
-from stoic.reports.html import Html, element, inert, joined
+from stoic.reports.html import Chart, Html, as_json, element, inert, joined
 from stoic.reports.palette import looks_of
 from stoic.reports.words import label
 from stoic.storage.atomic import replace_file
@@ -20,7 +19,7 @@ NAME = "report.html"
 
 
 class Chapter(NamedTuple):
-    """What an experiment has to show: a title, what came out, sections by their ids, charts, and its methods.
+    """A study in the report: a title, its findings, sections by their ids, charts, and its methods.
 
     An empty section is left out.
     """

@@ -1,4 +1,4 @@
-"""Colors and markers: how methods and groups look, alike in figures, charts and displays."""
+"""Colors and markers of methods and groups, the same in figures, charts and displays."""
 
 import itertools
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ PAPER_METHODS = ("rrosc", "rmscg", "asc-pg", "rcivr")
 
 
 class Look(NamedTuple):
-    """How a method is drawn: its colors on light and on dark ground, and its marker (matplotlib's, plotly's)."""
+    """The look of a method: its colors on light and on dark ground, and its marker (matplotlib's, plotly's)."""
 
     light: str
     dark: str

@@ -1,4 +1,4 @@
-"""Words and numbers in tables, figures and pages, alike everywhere."""
+"""Words and numbers as tables, figures and pages write them."""
 
 import math
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Experiments: measurements of the library on data it makes itself."""
+"""Studies of the library: the paper's experiment, confidence under heavy tails, and benchmarks."""

@@ -1,20 +1,20 @@
-"""Everything that experiments are shown by, written from their stores alone."""
+"""Tables, figures and the report of the studies in a folder, written from their stores alone."""
 
 import shlex
 from pathlib import Path
 
 from stoic.errors import InvalidParameter
 from stoic.reports.page import Chapter, write_page
-from stoic.studies.confidence import store as tails_store
 from stoic.studies.confidence.chapter import tails_chapter
 from stoic.studies.confidence.figures import write_tails_figures
 from stoic.studies.confidence.results import load_tails
+from stoic.studies.confidence.store import TailsStore
 from stoic.studies.confidence.tables import tails_summary, write_tails_tables
-from stoic.studies.paper import store
 from stoic.studies.paper.chapter import chapter_of
 from stoic.studies.paper.figures import write_figures
 from stoic.studies.paper.headline import against_the_paper, unfinished, what_came_out
 from stoic.studies.paper.results import load_results
+from stoic.studies.paper.store import Store
 from stoic.studies.paper.tables import short_summary, write_tables
 
 
@@ -40,7 +40,7 @@ def write_outputs(folder: Path) -> str:
     OSError
         If a file cannot be written; an old one is left as it was.
     """
-    kinds = {store.NAME: _reproduced, tails_store.NAME: _tails}
+    kinds = {Store.name: _reproduced, TailsStore.name: _tails}
     found = [write for name, write in kinds.items() if (folder / name).is_file()]
     if not found:
         raise InvalidParameter(

@@ -1,1 +1,1 @@
-"""`stoic bench`: what a step costs, beside rivals."""
+"""The benchmark of `stoic bench`: the cost of a step, beside rivals."""

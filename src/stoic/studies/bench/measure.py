@@ -1,4 +1,4 @@
-"""The benchmark behind ``stoic bench``: the compiled engine against scikit-learn, SciPy and the plain engine."""
+"""Measurements of ``stoic bench``: the compiled engine against scikit-learn, SciPy and the plain engine."""
 
 import contextlib
 import tracemalloc
@@ -16,8 +16,8 @@ from stoic.regularizers import L1, L2, ElasticNet
 from stoic.solvers.restarted import Restarted
 from stoic.solvers.rosc import ROSC
 from stoic.solvers.tracked_rosc import MEMORIES, TrackedROSC
-from stoic.studies.bench.report import Measured, Outcome, Report
-from stoic.studies.bench.targets import TARGETS, Target
+from stoic.studies.bench.report import Measurement, MetricOutcome, Report
+from stoic.studies.bench.targets import TARGETS, BenchTarget
 from stoic.studies.bench.workloads import (
     ALPHA,
     L1_RATIO,
@@ -25,7 +25,7 @@ from stoic.studies.bench.workloads import (
     N_GROUPS,
     SHORT_STEP,
     WORKLOADS,
-    Table,
+    BenchData,
     Workload,
     problem_of,
     rosc,
@@ -34,7 +34,7 @@ from stoic.studies.bench.workloads import (
     solve,
     truncating,
 )
-from stoic.studies.shared.timing import Measure, Spread, exponent, machine, seconds_of, take_turns, versions
+from stoic.studies.shared.timing import Measure, Range, exponent, machine, seconds_of, take_turns, versions
 
 Progress: TypeAlias = Callable[[int, str], None]
 _LEAST_EPOCHS = 10
@@ -48,7 +48,7 @@ def run_bench(
     progress: Progress | None = None,
     callback: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Measure the figures of `TARGETS`, each as the median over repetitions.
+    """Measure the metrics of `TARGETS`, each as the median over repetitions.
 
     Within a repetition the competitors take turns, and a ratio is taken of neighbors. A timing is of the steady
     state: without our reference batch, and without the checks of the data in scikit-learn's `fit`.
@@ -58,26 +58,26 @@ def run_bench(
     size : "small" or "full"
         Small is over in seconds and shows that everything runs; only full is compared with what must be.
     repetitions : int, default 5
-    only : names of figures, optional
+    only : names of metrics, optional
         By default all.
-    progress : function of the repetitions done and the name of the figure, optional
-        There are ``repetitions`` for each figure.
+    progress : function of the repetitions done and the name of the metric, optional
+        There are ``repetitions`` for each metric.
     callback : function of a report, optional
-        Called after each figure with the report so far, the new figure last.
+        Called after each metric with the report so far, the new metric last.
 
     Returns
     -------
     Report
-        Ctrl-C returns the figures measured so far; the others, and the one at hand, are ``pending``.
+        Ctrl-C returns the metrics measured so far; the others, and the one at hand, are ``pending``.
 
     Raises
     ------
     InvalidParameter
-        If there is no such size or figure.
+        If there is no such size or metric.
 
     Notes
     -----
-    A figure whose parts the compiled engine does not take, or whose competitor is not installed, is reported
+    A metric whose parts the compiled engine does not take, or whose competitor is not installed, is reported
     with the reason; so is one whose solve fails.
     """
     repetitions = check_count("repetitions", repetitions)
@@ -100,7 +100,7 @@ def run_bench(
 
 
 class _Turns:
-    """Repetitions of one figure, and the bar that shows them."""
+    """Repetitions of one metric, and the bar that shows them."""
 
     def __init__(self, done: int, repetitions: int, name: str, progress: Progress) -> None:
         self.done, self.repetitions, self.name, self.progress = done, repetitions, name, progress
@@ -113,31 +113,33 @@ class _Turns:
         self.done += 1
         self.progress(self.done, self.name)
 
-    def ratio(self, ours: Measure, theirs: Measure, **detail: float) -> Measured:
+    def ratio(self, ours: Measure, theirs: Measure, **detail: float) -> Measurement:
         """Measure ours over theirs."""
         seconds = self.take({"ours": ours, "theirs": theirs})
         values = [a / b for a, b in zip(seconds["ours"], seconds["theirs"], strict=True)]
-        return Measured(values, {f"seconds_{name}": Spread.of(seconds[name]).median for name in seconds} | detail)
+        return Measurement(
+            values, {f"seconds_{name}": Range.of(seconds[name]).median for name in seconds} | detail
+        )
 
-    def growth(self, x: Sequence[float], measures: Sequence[Measure]) -> Measured:
+    def growth(self, x: Sequence[float], measures: Sequence[Measure]) -> Measurement:
         """Measure the exponent in x."""
         seconds = self.take({f"{place:g}": measure for place, measure in zip(x, measures, strict=True)})
         values = [exponent(x, y) for y in zip(*seconds.values(), strict=True)]
-        return Measured(
-            values, {f"seconds_at_{place}": Spread.of(taken).median for place, taken in seconds.items()}
+        return Measurement(
+            values, {f"seconds_at_{place}": Range.of(taken).median for place, taken in seconds.items()}
         )
 
 
-def _outcome(target: Target, load: Workload, turns: _Turns) -> Outcome:
+def _outcome(target: BenchTarget, load: Workload, turns: _Turns) -> MetricOutcome:
     try:
-        return Outcome(target, _FIGURES[target.name](load, turns))
+        return MetricOutcome(target, _METRICS[target.name](load, turns))
     except (IncompatibleParts, MissingDependency) as missing:
-        return Outcome(target, reason=str(missing))
-    except (SolveFailed, MemoryError) as failure:  # the other figures are worth having
-        return Outcome(target, reason=str(failure), failed=True)
+        return MetricOutcome(target, reason=str(missing))
+    except (SolveFailed, MemoryError) as failure:  # the other metrics are worth having
+        return MetricOutcome(target, reason=str(failure), failed=True)
 
 
-def _sgd(table: Table, penalty: str, entries: int) -> Measure:
+def _sgd(data: BenchData, penalty: str, entries: int) -> Measure:
     """Return a measure of scikit-learn's seconds per row, over as many epochs as read `entries`.
 
     What `fit` does before its first epoch, above all its checks of the data, is subtracted.
@@ -146,74 +148,72 @@ def _sgd(table: Table, penalty: str, entries: int) -> Measure:
         from sklearn.linear_model import SGDRegressor  # noqa: PLC0415 - optional
     except ImportError:
         raise MissingDependency("scikit-learn is not installed; run pip install scikit-learn.") from None
-    n = table.X.shape[0]
-    epochs = max(_LEAST_EPOCHS, ceil(entries / (n * table.row_length)))
+    n = data.X.shape[0]
+    epochs = max(_LEAST_EPOCHS, ceil(entries / (n * data.row_length)))
     settings = {"penalty": penalty, "alpha": ALPHA, "l1_ratio": L1_RATIO, "average": True, "fit_intercept": False}
     rate = {"learning_rate": "constant", "eta0": 0.01, "tol": None, "random_state": 0}
 
     def fit(max_iter: int) -> float:
-        return seconds_of(lambda: SGDRegressor(**settings, **rate, max_iter=max_iter).fit(table.X, table.y))
+        return seconds_of(lambda: SGDRegressor(**settings, **rate, max_iter=max_iter).fit(data.X, data.y))
 
     return lambda: (fit(1 + epochs) - fit(1)) / (epochs * n)
 
 
 def _rosc(
-    table: Table, entries: int, regularizer: Regularizer | None = None, *, m: int = 1, p: int = N_GROUPS
+    data: BenchData, entries: int, regularizer: Regularizer | None = None, *, m: int = 1, p: int = N_GROUPS
 ) -> Measure:
     """Return a measure of our seconds per row, over as many rows as hold `entries`."""
-    problem = problem_of(table, regularizer, p=p)
-    solver = rosc(_rows(table, entries), problem, m=m)
+    problem = problem_of(data, regularizer, p=p)
+    solver = rosc(_rows(data, entries), problem, m=m)
     return lambda: seconds_per_row(problem, solver)
 
 
-def _rows(table: Table, entries: int) -> int:
-    return ceil(entries / table.row_length)
+def _rows(data: BenchData, entries: int) -> int:
+    return ceil(entries / data.row_length)
 
 
-def _over_sgd(regularizer: Regularizer, penalty: str, m: int = 1) -> Callable[[Workload, _Turns], Measured]:
-    def measure(load: Workload, turns: _Turns) -> Measured:
+def _over_sgd(regularizer: Regularizer, penalty: str, m: int = 1) -> Callable[[Workload, _Turns], Measurement]:
+    def measure(load: Workload, turns: _Turns) -> Measurement:
         ours = _rosc(load.text, load.entries, regularizer, m=m)
         return turns.ratio(ours, _sgd(load.text, penalty, load.entries))
 
     return measure
 
 
-def _dense_data(load: Workload, turns: _Turns) -> Measured:
-    table = load.dense()
-    return turns.ratio(_rosc(table, load.entries), _sgd(table, "l2", load.entries))
+def _dense_data(load: Workload, turns: _Turns) -> Measurement:
+    data = load.dense()
+    return turns.ratio(_rosc(data, load.entries), _sgd(data, "l2", load.entries))
 
 
-def _tracked(load: Workload, turns: _Turns) -> Measured:
+def _tracked(load: Workload, turns: _Turns) -> Measurement:
     problem = problem_of(load.text)
     plain = rosc(_rows(load.text, load.entries), problem)
     tracked = TrackedROSC(**vars(plain) | {"weight": MEMORIES / plain.n_steps, "truncates": "samples"})
     return turns.ratio(lambda: seconds_per_row(problem, tracked), lambda: seconds_per_row(problem, plain))
 
 
-def _nonzero(load: Workload, turns: _Turns) -> Measured:
-    table, w = load.text, load.data.w_true
-    ours, products = _rosc(table, load.entries), ceil(load.entries / table.X.nnz)
+def _nonzero(load: Workload, turns: _Turns) -> Measurement:
+    data, w = load.text, load.data.w_true
+    ours, products = _rosc(data, load.entries), ceil(load.entries / data.X.nnz)
 
     def multiply() -> None:
         for _ in range(products):
-            table.X @ w
+            data.X @ w
 
-    return turns.ratio(lambda: ours() / table.row_length, lambda: seconds_of(multiply) / (products * table.X.nnz))
+    return turns.ratio(lambda: ours() / data.row_length, lambda: seconds_of(multiply) / (products * data.X.nnz))
 
 
-def _dense_step(load: Workload, turns: _Turns) -> Measured:
-    table, problem = load.text, problem_of(load.text)
+def _dense_step(load: Workload, turns: _Turns) -> Measurement:
+    data, problem = load.text, problem_of(load.text)
     # The plain engine stores the Jacobians of all blocks of the reference, p·d numbers each.
-    solver = replace(
-        rosc(_rows(table, load.entries), problem), reference_size=26, reference_mean=SmallestBall(0.5)
-    )
+    solver = replace(rosc(_rows(data, load.entries), problem), reference_size=26, reference_mean=SmallestBall(0.5))
     few = replace(solver, n_steps=load.plain_steps)
     return turns.ratio(
         lambda: seconds_per_row(problem, few, engine="plain"), lambda: seconds_per_row(problem, solver)
     )
 
 
-def _truncated(load: Workload, turns: _Turns) -> Measured:
+def _truncated(load: Workload, turns: _Turns) -> Measurement:
     problem, rows = problem_of(load.text), _rows(load.text, load.entries)
     none = rosc(rows, problem, levels=LOOSE, step_size=SHORT_STEP)
     some = replace(truncating(problem, rows // 10), n_steps=none.n_steps)
@@ -221,26 +221,26 @@ def _truncated(load: Workload, turns: _Turns) -> Measured:
     return turns.ratio(lambda: seconds_per_row(problem, some), lambda: seconds_per_row(problem, none), **shares)
 
 
-def _growth_nonzeros(load: Workload, turns: _Turns) -> Measured:
-    tables = list(load.by_row_length())
-    return turns.growth([table.row_length for table in tables], [_rosc(table, load.entries) for table in tables])
+def _growth_nonzeros(load: Workload, turns: _Turns) -> Measurement:
+    sets = list(load.by_row_length())
+    return turns.growth([data.row_length for data in sets], [_rosc(data, load.entries) for data in sets])
 
 
-def _growth_d(load: Workload, turns: _Turns) -> Measured:
-    def per_nonzero(table: Table) -> Measure:
-        per_row = _rosc(table, load.entries)
-        return lambda: per_row() / table.row_length
+def _growth_d(load: Workload, turns: _Turns) -> Measurement:
+    def per_nonzero(data: BenchData) -> Measure:
+        per_row = _rosc(data, load.entries)
+        return lambda: per_row() / data.row_length
 
-    return turns.growth(load.widths, [per_nonzero(table) for table in load.by_width()])
+    return turns.growth(load.widths, [per_nonzero(data) for data in load.by_width()])
 
 
-def _growth_p(load: Workload, turns: _Turns) -> Measured:
+def _growth_p(load: Workload, turns: _Turns) -> Measurement:
     rows = 2 * max(load.group_counts)
     measures = [_rosc(load.text, load.entries, p=p, m=rows // p) for p in load.group_counts]
     return turns.growth(load.group_counts, measures)
 
 
-def _memory(solver: str | ROSC, budget: int, load: Workload, turns: _Turns) -> Measured:
+def _memory(solver: str | ROSC, budget: int, load: Workload, turns: _Turns) -> Measurement:
     """Measure once what is allocated during a solve: it is the same in each."""
     warm, fresh = problem_of(load.text), problem_of(load.text)  # what a solve leaves with its problem counts
     solve(warm, solver, budget)
@@ -252,20 +252,20 @@ def _memory(solver: str | ROSC, budget: int, load: Workload, turns: _Turns) -> M
         tracemalloc.stop()
     for _ in range(turns.repetitions):
         turns.tick()
-    return Measured([peak / (8.0 * fresh.inner.shape[1])], {"bytes": float(peak)})
+    return Measurement([peak / (8.0 * fresh.inner.shape[1])], {"bytes": float(peak)})
 
 
-def _memory_rosc(load: Workload, turns: _Turns) -> Measured:
+def _memory_rosc(load: Workload, turns: _Turns) -> Measurement:
     problem = problem_of(load.text)
     solver = rosc(load.rrosc_rows // 10, problem)
     return _memory(solver, problem.inner.cost(solver.reference_size + solver.n_steps), load, turns)
 
 
-def _memory_rrosc(load: Workload, turns: _Turns) -> Measured:
+def _memory_rrosc(load: Workload, turns: _Turns) -> Measurement:
     return _memory("rrosc", load.rrosc_rows, load, turns)
 
 
-def _whole_call(load: Workload, turns: _Turns) -> Measured:
+def _whole_call(load: Workload, turns: _Turns) -> Measurement:
     """Measure rrosc against its rows times the time per row of its longest stage: what the kernel alone takes."""
     problem: Problem = problem_of(load.text)
     result = solve(problem, "rrosc", load.rrosc_rows)
@@ -276,7 +276,7 @@ def _whole_call(load: Workload, turns: _Turns) -> Measured:
     )
 
 
-_FIGURES: dict[str, Callable[[Workload, _Turns], Measured]] = {
+_METRICS: dict[str, Callable[[Workload, _Turns], Measurement]] = {
     "l2-m1": _over_sgd(L2(ALPHA), "l2"),
     "l2-m4": _over_sgd(L2(ALPHA), "l2", m=4),
     "l1": _over_sgd(L1(ALPHA), "l1"),

@@ -1,4 +1,4 @@
-"""What a benchmark found: a figure's values or why there are none, and the report of all."""
+"""The report of a benchmark: the values of each metric, or the reason why there are none."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,42 +7,42 @@ from pathlib import Path
 from typing import Any
 
 from stoic.storage.atomic import replace_file
-from stoic.studies.bench.targets import Target
-from stoic.studies.shared.timing import Spread
+from stoic.studies.bench.targets import BenchTarget
+from stoic.studies.shared.timing import Range
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The values of a figure, one a repetition, and what they were computed from."""
+class Measurement:
+    """The values of a metric, one a repetition, and what they were computed from."""
 
     values: Sequence[float]
     detail: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A figure with its values, or with the reason why there are none."""
+class MetricOutcome:
+    """A metric with its values, or with the reason why there are none."""
 
-    target: Target
-    measured: Measured | None = None
+    target: BenchTarget
+    measured: Measurement | None = None
     reason: str = ""
     failed: bool = False
 
     @property
-    def spread(self) -> Spread | None:
+    def spread(self) -> Range | None:
         """The median and the extremes of the values."""
-        return None if self.measured is None else Spread.of(self.measured.values)
+        return None if self.measured is None else Range.of(self.measured.values)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a benchmark found, and where.
+    """The outcomes of a benchmark, and the machine that it ran on.
 
     Parameters
     ----------
     size : "small" or "full"
     repetitions : int
-    outcomes : tuple of Outcome
+    outcomes : tuple of MetricOutcome
         In the order in which they were found.
     machine, versions : mappings
         Where it was measured, and with what.
@@ -52,23 +52,23 @@ class Report:
 
     size: str
     repetitions: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[MetricOutcome, ...]
     machine: Mapping[str, object]
     versions: Mapping[str, str]
     pending: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
-        """Whether no figure is pending."""
+        """Whether no metric is pending."""
         return not self.pending
 
-    def with_outcome(self, outcome: Outcome) -> "Report":
-        """Return the report with one more figure, which is pending no longer."""
+    def with_outcome(self, outcome: MetricOutcome) -> "Report":
+        """Return the report with one more metric, which is pending no longer."""
         pending = tuple(name for name in self.pending if name != outcome.target.name)
         return replace(self, outcomes=(*self.outcomes, outcome), pending=pending)
 
-    def holds(self, outcome: Outcome) -> bool | None:
-        """Whether a figure is as it must be; None if it was not measured, or not at full size."""
+    def holds(self, outcome: MetricOutcome) -> bool | None:
+        """Whether a metric is as it must be; None if it was not measured, or not at full size."""
         if self.size != "full" or outcome.spread is None:
             return None
         return outcome.target.holds(outcome.spread.median)
@@ -87,17 +87,17 @@ class Report:
             "pending": list(self.pending),
             "machine": dict(self.machine),
             "versions": dict(self.versions),
-            "figures": {outcome.target.name: self._figure(outcome) for outcome in self.outcomes},
+            "figures": {outcome.target.name: self._metric(outcome) for outcome in self.outcomes},
         }
 
     def write(self, path: Path) -> None:
         """Write `as_dict` as JSON in one move: at any moment the file is whole, the old one or the new one."""
         replace_file(path, json.dumps(self.as_dict(), indent=2) + "\n")
 
-    def _figure(self, outcome: Outcome) -> dict[str, Any]:
+    def _metric(self, outcome: MetricOutcome) -> dict[str, Any]:
         target = outcome.target
-        figure = {"what": target.what, "must": target.must, "aim": target.aim or None}
+        known = {"what": target.what, "must": target.must, "aim": target.aim or None}
         if outcome.measured is None or outcome.spread is None:
-            return {**figure, "failed" if outcome.failed else "not_available": outcome.reason}
+            return {**known, "failed" if outcome.failed else "not_available": outcome.reason}
         found = {"values": list(outcome.measured.values), "detail": dict(outcome.measured.detail)}
-        return {**figure, **outcome.spread._asdict(), "holds": self.holds(outcome), **found}
+        return {**known, **outcome.spread._asdict(), "holds": self.holds(outcome), **found}

@@ -1,11 +1,11 @@
-"""What the compiled engine must reach: the figures of ``stoic bench``. Imports nothing heavy."""
+"""Targets of the compiled engine: the metrics of ``stoic bench`` and their ranges. Imports nothing heavy."""
 
 import math
 from typing import NamedTuple
 
 
-class Target(NamedTuple):
-    """A figure, the range that it must lie in, and what to aim for."""
+class BenchTarget(NamedTuple):
+    """A metric, the range that it must lie in, and what to aim for."""
 
     name: str
     what: str
@@ -25,8 +25,8 @@ class Target(NamedTuple):
         return self.low <= value <= self.high
 
 
-def _at_most(name: str, what: str, high: float, aim: str = "") -> Target:
-    return Target(name, what, -math.inf, high, aim)
+def _at_most(name: str, what: str, high: float, aim: str = "") -> BenchTarget:
+    return BenchTarget(name, what, -math.inf, high, aim)
 
 
 TARGETS = {
@@ -43,12 +43,14 @@ TARGETS = {
         ),
         _at_most("tracked", "time per row, TrackedROSC over ROSC, L2, m = 1", 1.1, "1"),
         _at_most("nonzero", "time per non-zero, ROSC with L2, m = 1, over SciPy's X @ w", 2.5, "1.7"),
-        Target("dense-step", "plain step with a dense Jacobian over compiled step, m = 1", 150.0, math.inf, "250"),
+        BenchTarget(
+            "dense-step", "plain step with a dense Jacobian over compiled step, m = 1", 150.0, math.inf, "250"
+        ),
         _at_most("truncated", "time per row with 15 % of the steps truncated over none truncated", 1.5, "1.1"),
         _at_most(
             "dense-data", "time per row of dense data, ROSC with L2, over SGDRegressor(average=True)", 0.8, "0.5"
         ),
-        Target("growth-nonzeros", "exponent of the time per step in the non-zeros per row", 0.9, 1.1),
+        BenchTarget("growth-nonzeros", "exponent of the time per step in the non-zeros per row", 0.9, 1.1),
         _at_most("growth-d", "exponent of the time per non-zero in d, 10⁴ to 10⁶", 0.15),
         _at_most("growth-p", "exponent of the time per step in p, with p·m fixed", 0.1),
         _at_most("memory-rosc", "peak memory of ROSC beside the data, in vectors of length d, p = 6", 20.0),

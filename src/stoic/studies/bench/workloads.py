@@ -1,4 +1,4 @@
-"""What is run in a benchmark: data sets, problems and solvers of two sizes."""
+"""Workloads of a benchmark: data sets, problems and solvers, in two sizes."""
 
 import math
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _RECORDS = 2
 _BISECTIONS = 12
 
 
-class Table(NamedTuple):
+class BenchData(NamedTuple):
     """Rows and labels, and how many stored entries a row has on average."""
 
     X: Any
@@ -63,7 +63,7 @@ class Workload:
     dense_shape : pair of int
         Of the dense data.
     row_lengths, widths : tuple of float, tuple of int
-        Non-zeros per row and columns d of the growth figures.
+        Non-zeros per row and columns d of the growth metrics.
     growth_entries : int
         Stored entries of each of their data sets: the same for all, so that none fits the cache by being small.
     group_counts : tuple of int
@@ -88,31 +88,31 @@ class Workload:
         return e2006_like(seed=0, size=self.data_size)
 
     @property
-    def text(self) -> Table:
+    def text(self) -> BenchData:
         """The training rows of `data`."""
-        return Table(self.data.X_train, self.data.y_train)
+        return BenchData(self.data.X_train, self.data.y_train)
 
-    def dense(self) -> Table:
+    def dense(self) -> BenchData:
         """Return normal rows and a linear model."""
         rng = np.random.default_rng(0)
         n, d = self.dense_shape
         X = rng.standard_normal((n, d)) / math.sqrt(d)
-        return Table(X, X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n))
+        return BenchData(X, X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n))
 
-    def by_row_length(self) -> Iterator[Table]:
+    def by_row_length(self) -> Iterator[BenchData]:
         """Yield data sets whose rows have more and more non-zeros, d fixed."""
         for length in self.row_lengths:
             yield self._grown(length, self.widths[len(self.widths) // 2])
 
-    def by_width(self) -> Iterator[Table]:
+    def by_width(self) -> Iterator[BenchData]:
         """Yield data sets with more and more columns, the non-zeros per row fixed."""
         for d in self.widths:
             yield self._grown(self.row_lengths[0], d)
 
-    def _grown(self, length: float, d: int) -> Table:
+    def _grown(self, length: float, d: int) -> BenchData:
         n = math.ceil(self.growth_entries / length)
         data = e2006_like(seed=0, n_train=n, n_test=0, d=d, mean_row_length=length)
-        return Table(data.X_train, data.y_train)
+        return BenchData(data.X_train, data.y_train)
 
 
 SMALL = Workload(0.01, 40_000, 10, (500, 20), (10.0, 20.0, 40.0), (500, 1_000, 2_000), 4_000, (2, 4, 8), 4_000)
@@ -130,9 +130,9 @@ FULL = Workload(
 WORKLOADS = {"small": SMALL, "full": FULL}
 
 
-def problem_of(table: Table, regularizer: Regularizer | None = None, *, p: int = N_GROUPS) -> Problem:
-    """Return KL group DRO on a table; groups are dealt round by round."""
-    inner = GroupLoss(table.X, table.y, np.arange(table.X.shape[0]) % p)
+def problem_of(data: BenchData, regularizer: Regularizer | None = None, *, p: int = N_GROUPS) -> Problem:
+    """Return KL group DRO on some rows; groups are dealt round by round."""
+    inner = GroupLoss(data.X, data.y, np.arange(data.X.shape[0]) % p)
     return Problem(inner, LogSumExp(_TEMPERATURE), L2(ALPHA) if regularizer is None else regularizer)
 
 

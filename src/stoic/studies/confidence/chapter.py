@@ -1,13 +1,12 @@
-"""A confidence study as a chapter of the report."""
+"""The chapter of the report that shows a confidence study."""
 
 from collections.abc import Iterator
 
-from stoic.reports.charts import Chart, figure_of, finite
-from stoic.reports.html import Html, element, joined, switch, table
+from stoic.reports.html import Chart, Html, element, figure_of, finite, joined, switch, table
 from stoic.reports.page import Chapter
 from stoic.reports.words import label, listed
 from stoic.studies.confidence.methods import BASELINE
-from stoic.studies.confidence.results import Rate, Sample, TailsResults
+from stoic.studies.confidence.results import MethodRuns, Rate, TailsResults
 from stoic.studies.confidence.tables import (
     FAILURE_HEAD,
     NOTE,
@@ -68,7 +67,7 @@ def _quantile_charts(results: TailsResults) -> Iterator[Chart]:
         }
 
 
-def _quantile_line(one: Sample, dash: str) -> Chart:
+def _quantile_line(one: MethodRuns, dash: str) -> Chart:
     found = one.quantiles
     return {
         "method": one.method,

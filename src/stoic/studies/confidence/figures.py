@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stoic.protocols import Vector
-from stoic.reports.figures import drawing, new_figure
+from stoic.reports.figures import axes_for, drawing
 from stoic.reports.palette import looks_of
 from stoic.reports.words import label
 from stoic.studies.confidence.quantiles import Band
-from stoic.studies.confidence.results import SHOWN, Rate, Sample, TailsResults
-from stoic.studies.confidence.runs import Setting
+from stoic.studies.confidence.results import SHOWN, MethodRuns, Rate, TailsResults
+from stoic.studies.confidence.runs import LawSetting
 from stoic.studies.confidence.words import dashes_of
 
 if TYPE_CHECKING:
@@ -28,21 +28,7 @@ _FAR = 3.0  # times the gap at the start: what is above that is of no interest
 
 
 def write_tails_figures(results: TailsResults, folder: Path) -> None:
-    """Write ``figure_tails`` and ``figure_rates``, those that the study has, as PNG, SVG and PDF.
-
-    Parameters
-    ----------
-    results : TailsResults
-    folder : Path
-        One that exists.
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
-    OSError
-        If a file cannot be written; an old one is left as it was.
-    """
+    """Write ``figure_tails`` and ``figure_rates``, those that the study has, into a folder; see `drawing`."""
     if results.settings:
         rows = panels(results)
         width, height = _PANEL[0] * max(map(len, rows)), _PANEL[1] * len(rows)
@@ -58,7 +44,7 @@ def write_tails_figures(results: TailsResults, folder: Path) -> None:
                 axes.label_outer()
 
 
-def panels(results: TailsResults) -> list[list[Setting]]:
+def panels(results: TailsResults) -> list[list[LawSetting]]:
     """Return the settings in rows: one row a noise, or all in one where each noise has one setting."""
     settings = list(results.settings)
     rows = [[one for one in settings if one.noise == noise] for noise in dict.fromkeys(s.noise for s in settings)]
@@ -67,16 +53,16 @@ def panels(results: TailsResults) -> list[list[Setting]]:
     return [settings[first : first + 3] for first in range(0, len(settings), 3)]
 
 
-def _legend_columns(rows: Sequence[Sequence[Setting]]) -> int:
+def _legend_columns(rows: Sequence[Sequence[LawSetting]]) -> int:
     return _blanks(rows) or {1: 2, 2: 3}.get(max(map(len, rows)), 5)
 
 
-def _blanks(rows: Sequence[Sequence[Setting]]) -> int:
+def _blanks(rows: Sequence[Sequence[LawSetting]]) -> int:
     """Return how many places of the first row have no panel."""
     return max(map(len, rows)) - len(rows[0])
 
 
-def _draw_panels(results: TailsResults, rows: list[list[Setting]], figure: "Figure") -> None:
+def _draw_panels(results: TailsResults, rows: list[list[LawSetting]], figure: "Figure") -> None:
     n_columns = max(map(len, rows))
     grid = figure.subplots(len(rows), n_columns, squeeze=False, sharex=True, sharey=True)
     for row, places in zip(rows, grid, strict=True):
@@ -103,32 +89,15 @@ def _draw_panels(results: TailsResults, rows: list[list[Setting]], figure: "Figu
 
 
 def quantile_lines(
-    results: TailsResults, setting: Setting, ax: "Axes | None" = None, *, legend: bool = True
+    results: TailsResults, setting: LawSetting, ax: "Axes | None" = None, *, legend: bool = True
 ) -> "Axes":
     """Draw the (1 − δ)-quantiles of the gap against 1/δ on log scales, with their bands.
 
     An arrow marks a quantile whose band has no upper end. All settings have the same axis, on which there is no
-    room for gaps above three times that of the starting point.
-
-    Parameters
-    ----------
-    results : TailsResults
-    setting : Setting
-        One that has runs.
-    ax : Axes, optional
-        Where to draw; a new figure, which pyplot does not know of, if not given.
-    legend : bool, default True
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
+    room for gaps above three times that of the starting point. The setting is one that has runs. Without axes a
+    new figure is drawn; see `axes_for`.
     """
-    axes: Axes = new_figure(_ONE).subplots() if ax is None else ax
+    axes = axes_for(ax, _ONE)
     for one in results.settings[setting]:
         _draw_quantiles(axes, one, _style(results.methods, one.method))
     _finish(axes, setting.name, "F(w) − F*")
@@ -158,7 +127,7 @@ def _limits(results: TailsResults) -> tuple[float, float]:
     return (0.7 * min(shown), 1.5 * max(shown)) if shown else (0.1, 10.0)
 
 
-def _draw_quantiles(axes: "Axes", one: Sample, style: dict[str, Any]) -> None:
+def _draw_quantiles(axes: "Axes", one: MethodRuns, style: dict[str, Any]) -> None:
     found = {delta: band for delta, band in one.quantiles.items() if np.isfinite(band.value)}
     x, bands = 1.0 / np.array(list(found)), list(found.values())
     marked = [place for place, delta in enumerate(found) if delta in SHOWN]
@@ -181,26 +150,11 @@ def _line(axes: "Axes", x: Vector, bands: Sequence[Band], style: dict[str, Any],
 def median_gaps(results: TailsResults, noise: str, ax: "Axes | None" = None) -> "Axes":
     """Draw the median gap against the samples of each group on log scales, with bands; the legend has the slopes.
 
-    Parameters
-    ----------
-    results : TailsResults
-    noise : str
-        Of the labels.
-    ax : Axes, optional
-        Where to draw; a new figure, which pyplot does not know of, if not given.
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
+    The noise is that of the labels. Without axes a new figure is drawn; see `axes_for`.
     """
     from matplotlib.ticker import EngFormatter  # noqa: PLC0415 - optional
 
-    axes: Axes = new_figure(_ONE).subplots() if ax is None else ax
+    axes = axes_for(ax, _ONE)
     rates = [found for found in results.rates if found.noise == noise]
     for found in rates:
         finite = [place for place, band in enumerate(found.medians) if np.isfinite(band.value)]

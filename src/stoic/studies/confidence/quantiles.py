@@ -1,4 +1,4 @@
-r"""Quantiles of a sample with bands that hold for any law, how fast they grow, and slopes.
+r"""Quantiles of a sample with bands that hold for any law, their growth, and slopes.
 
 The (1 − δ)-quantile q of a law is estimated by the ⌈n(1 − δ)⌉-th smallest of n independent runs. How many of them
 are at most q is binomial with n and 1 − δ, whatever the law is, if it has no atom at q; so the probability that q

@@ -1,6 +1,6 @@
-"""What a confidence study found, from its store alone."""
+"""Results of a confidence study, from its store alone: the runs of each method, and rates."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoic.errors import InvalidParameter
 from stoic.protocols import Vector
 from stoic.studies.confidence.methods import BASELINE, PLAIN_RIVALS
 from stoic.studies.confidence.quantiles import Band, growth, quantile_band, rate, ratio_band, shown_deltas
-from stoic.studies.confidence.runs import Cell, Setting, rate_settings_of
+from stoic.studies.confidence.runs import LawSetting, MethodCell, rate_settings_of
 from stoic.studies.confidence.spec import TailsSpec
-from stoic.studies.confidence.store import NAME, Failure, Stored, TailsStore
+from stoic.studies.confidence.store import Failure, RunsByCell, TailsStore
 from stoic.studies.confidence.tuning import chosen_cells
 
 SHOWN = (0.5, 0.1, 0.01, 0.001)
@@ -22,11 +21,11 @@ SHOWN = (0.5, 0.1, 0.01, 0.001)
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class MethodRuns:
     """The runs of a method in a setting: their gaps, and how they ended."""
 
-    setting: Setting
-    cell: Cell
+    setting: LawSetting
+    cell: MethodCell
     gaps: Vector
     diverged: int
     failed: int
@@ -48,7 +47,7 @@ class Sample:
         """The exponent with which the quantiles grow."""
         return growth(self.gaps)
 
-    def over(self, other: "Sample", delta: float, other_delta: float | None = None) -> Band:
+    def over(self, other: "MethodRuns", delta: float, other_delta: float | None = None) -> Band:
         """Return a quantile over one of another method, or of this one."""
         return ratio_band(self.gaps, delta, other.gaps, delta if other_delta is None else other_delta)
 
@@ -65,11 +64,11 @@ class Rate(NamedTuple):
 
 
 class TailsResults(NamedTuple):
-    """Everything that is shown: the spec, facts, the runs of each setting, rates, and runs that failed."""
+    """Results of a study: the spec, facts, the runs of each setting, rates, and runs that failed."""
 
     spec: TailsSpec
     facts: dict[str, Any]
-    settings: dict[Setting, list[Sample]]
+    settings: dict[LawSetting, list[MethodRuns]]
     rates: list[Rate]
     n_done: int
     n_wanted: int
@@ -80,16 +79,16 @@ class TailsResults(NamedTuple):
         """All methods, those of the quantiles first."""
         return tuple(dict.fromkeys((*self.spec.methods, *self.spec.rate_methods)))
 
-    def deepest(self, setting: Setting) -> float:
+    def deepest(self, setting: LawSetting) -> float:
         """Return the smallest δ of tables for which all methods of a setting have runs enough."""
         fewest = min(len(sample.gaps) for sample in self.settings[setting])
         return min(shown_deltas(fewest, SHOWN), default=SHOWN[0])
 
-    def baseline(self, setting: Setting) -> Sample | None:
+    def baseline(self, setting: LawSetting) -> MethodRuns | None:
         """Return the runs that others are compared with, if there are some."""
         return next((one for one in self.settings[setting] if one.method == BASELINE), None)
 
-    def best_rival(self, setting: Setting) -> Sample | None:
+    def best_rival(self, setting: LawSetting) -> MethodRuns | None:
         """Return the rival without a defense that has the lowest of the deepest quantiles, if there are some."""
         delta = self.deepest(setting)
         rivals = [one for one in self.settings[setting] if one.method in PLAIN_RIVALS and delta in one.quantiles]
@@ -97,34 +96,24 @@ class TailsResults(NamedTuple):
 
 
 def load_tails(folder: Path) -> TailsResults:
-    """Return the results in a folder.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no study in the folder.
-    """
-    if not (folder / NAME).is_file():
-        raise InvalidParameter(f"{str(folder)!r} has no {NAME}; give the --out folder of stoic tails.")
-    with TailsStore(folder) as store:
+    """Return the results in a folder; raise InvalidParameter if there is no study."""
+    with TailsStore.of_study(folder) as store:
         facts = store.facts()
-        if "spec" not in facts:
-            raise InvalidParameter(f"the store in {str(folder)!r} holds no study; run stoic tails first.")
         return _results(store, TailsSpec.model_validate(facts["spec"]), facts)
 
 
 def _results(store: TailsStore, spec: TailsSpec, facts: dict[str, Any]) -> TailsResults:
     chosen = chosen_cells(store, spec)
     found = {
-        setting: _samples(store.runs("tails", setting), setting, cells.values(), spec.runs)
+        setting: _method_runs(store.runs("tails", setting), setting, cells.values(), spec.runs)
         for setting, cells in chosen.items()
     }
-    alone = [Cell(name) for name in spec.rate_methods]
+    alone = [MethodCell(name) for name in spec.rate_methods]
     lengths = rate_settings_of(spec)
     by_length = [
         sample
         for setting in lengths
-        for sample in _samples(store.runs("rates", setting), setting, alone, spec.rate_runs)
+        for sample in _method_runs(store.runs("rates", setting), setting, alone, spec.rate_runs)
     ]
     wanted = len(chosen) * len(spec.methods) * spec.runs + len(lengths) * len(alone) * spec.rate_runs
     every = [*by_length, *(sample for samples in found.values() for sample in samples)]
@@ -139,9 +128,9 @@ def _results(store: TailsStore, spec: TailsSpec, facts: dict[str, Any]) -> Tails
     )
 
 
-def _samples(
-    runs: Mapping[Cell, Sequence[Stored]], setting: Setting, cells: Iterable[Cell], count: int
-) -> list[Sample]:
+def _method_runs(
+    runs: RunsByCell, setting: LawSetting, cells: Iterable[MethodCell], count: int
+) -> list[MethodRuns]:
     found = []
     for cell in cells:
         outcomes = [stored.outcome for stored in runs.get(cell, []) if stored.number < count]
@@ -150,11 +139,11 @@ def _samples(
             shares = np.mean([outcome[-2:] for outcome in outcomes], axis=0)
             gaps = np.array([outcome.gap for outcome in outcomes])
             counts = endings.count("diverged"), endings.count("failed")
-            found.append(Sample(setting, cell, gaps, *counts, *map(float, shares)))
+            found.append(MethodRuns(setting, cell, gaps, *counts, *map(float, shares)))
     return found
 
 
-def _rates(spec: TailsSpec, samples: Sequence[Sample]) -> Iterator[Rate]:
+def _rates(spec: TailsSpec, samples: Sequence[MethodRuns]) -> Iterator[Rate]:
     for noise in spec.rate_noises:
         for method in spec.rate_methods:
             found = [one for one in samples if (one.setting.noise, one.method) == (noise, method)]

@@ -1,4 +1,4 @@
-"""What a confidence study is: its laws, its methods, and how many runs of how many samples."""
+"""Settings of a confidence study: its laws, its methods, and the numbers of runs and samples."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -6,7 +6,7 @@ from pydantic import field_validator, model_validator
 
 from stoic.studies.confidence.laws import NOISES, GroupLaw
 from stoic.studies.confidence.methods import ALONE, OURS, RIVALS
-from stoic.studies.shared.settings import Count, Positive, Seed, Settings, at_least_one, each_once
+from stoic.studies.shared.settings import Count, Positive, Seed, StudySettings, at_least_one, each_once
 
 Place: TypeAlias = Literal["labels", "features", "both"]
 
@@ -15,7 +15,7 @@ _SEVERAL = ("noises", "places", "methods", "steps")
 _MAY_BE_EMPTY = ("rates", "rate_noises", "rate_methods")
 
 
-class TailsSpec(Settings):
+class TailsSpec(StudySettings):
     """The settings of ``stoic tails`` that its results depend on.
 
     Parameters

@@ -1,13 +1,10 @@
 """The store of a confidence study: one sqlite file, one row per run, written batch by batch."""
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
-from stoic.studies.confidence.runs import Cell, Key, Outcome, Part, Setting
+from stoic.studies.confidence.runs import GapOutcome, Key, LawSetting, MethodCell, Part
 from stoic.studies.shared.database import Database
-
-NAME = "tails.sqlite"
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -20,60 +17,57 @@ _INSERT = "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 _OF = "SELECT {} FROM runs WHERE (part, noise, place, samples) = (?, ?, ?, ?)"
 
 
-class Stored(NamedTuple):
-    """A run's number, and how it went."""
+class NumberedOutcome(NamedTuple):
+    """The number of a run, and its outcome."""
 
     number: int
-    outcome: Outcome
+    outcome: GapOutcome
+
+
+RunsByCell: TypeAlias = Mapping[MethodCell, Sequence[NumberedOutcome]]
 
 
 class Failure(NamedTuple):
     """Runs of a method that failed for the same reason."""
 
     part: Part
-    setting: Setting
+    setting: LawSetting
     method: str
     n_runs: int
     message: str
 
 
 class TailsStore(Database):
-    """The runs of one study in a folder.
+    """The runs of one study in a folder."""
 
-    Parameters
-    ----------
-    folder : Path
-        Where the file is, or is made.
-    """
+    name, tables = "tails.sqlite", _TABLES
+    study, command = "study", "stoic tails"
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / NAME, _TABLES)
-
-    def add(self, outcomes: Iterable[tuple[Key, Outcome]]) -> None:
+    def add(self, outcomes: Iterable[tuple[Key, GapOutcome]]) -> None:
         """Keep the runs of a batch, all or none."""
         rows = [(key.part, *key.setting, *key.cell, key.number, *outcome) for key, outcome in outcomes]
         with self._transaction():
             self._db.executemany(_INSERT, rows)
 
-    def known(self, part: Part, setting: Setting, *, but_failed: bool = False) -> set[Key]:
+    def known(self, part: Part, setting: LawSetting, *, but_failed: bool = False) -> set[Key]:
         """Return the runs of a setting that are kept, on request without those that failed."""
         where = _OF.format("method, step, number") + " AND ending != ?"
         left_out = "failed" if but_failed else ""
         return {
-            Key(part, setting, Cell(method, step), number)
+            Key(part, setting, MethodCell(method, step), number)
             for method, step, number in self._db.execute(where, (part, *setting, left_out))
         }
 
-    def runs(self, part: Part, setting: Setting) -> dict[Cell, list[Stored]]:
+    def runs(self, part: Part, setting: LawSetting) -> dict[MethodCell, list[NumberedOutcome]]:
         """Return the runs of a setting by their cells, in the order of their numbers."""
         what = _OF.format("method, step, number, gap, ending, message, truncated_y, truncated_z")
-        found: dict[Cell, list[Stored]] = {}
+        found: dict[MethodCell, list[NumberedOutcome]] = {}
         for method, step, number, *outcome in self._db.execute(what + " ORDER BY number", (part, *setting)):
-            found.setdefault(Cell(method, step), []).append(Stored(number, Outcome(*outcome)))
+            found.setdefault(MethodCell(method, step), []).append(NumberedOutcome(number, GapOutcome(*outcome)))
         return found
 
     def failures(self) -> list[Failure]:
         """Return why runs failed, those alike in one row."""
         what = "SELECT part, noise, place, samples, method, count(*), message FROM runs WHERE ending = 'failed' "
         rows = self._db.execute(what + "GROUP BY part, noise, place, samples, method, message")
-        return [Failure(row[0], Setting(*row[1:4]), *row[4:]) for row in rows]
+        return [Failure(row[0], LawSetting(*row[1:4]), *row[4:]) for row in rows]

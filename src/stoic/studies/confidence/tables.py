@@ -1,4 +1,4 @@
-"""A confidence study as tables: every quantile for programs, a summary for people."""
+"""Tables of a confidence study: every quantile for programs, a summary for people."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -8,8 +8,8 @@ from stoic.reports.words import counted, label, listed, percent
 from stoic.storage.atomic import replace_file
 from stoic.studies.confidence.methods import BASELINE, PLAIN_RIVALS
 from stoic.studies.confidence.quantiles import Band
-from stoic.studies.confidence.results import SHOWN, Sample, TailsResults
-from stoic.studies.confidence.runs import Setting
+from stoic.studies.confidence.results import SHOWN, MethodRuns, TailsResults
+from stoic.studies.confidence.runs import LawSetting
 from stoic.studies.confidence.words import in_words, name_of, short, unfinished, what_was_run
 from stoic.studies.shared.methods import UNTUNED
 
@@ -30,19 +30,7 @@ NOTE = (
 
 
 def write_tails_tables(results: TailsResults, folder: Path) -> None:
-    """Write ``tails.csv``, ``tails_rates.csv`` and ``tails.md``.
-
-    Parameters
-    ----------
-    results : TailsResults
-    folder : Path
-        One that exists.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written; an old one is left as it was.
-    """
+    """Write ``tails.csv``, ``tails_rates.csv`` and ``tails.md`` into a folder."""
     replace_file(folder / "tails.csv", as_csv(QUANTILE_COLUMNS, quantile_rows(results)))
     replace_file(folder / "tails_rates.csv", as_csv(RATE_COLUMNS, rate_rows(results)))
     replace_file(folder / "tails.md", tails_text(results))
@@ -71,11 +59,11 @@ class Summary:
     Parameters
     ----------
     results : TailsResults
-    setting : Setting
+    setting : LawSetting
         One that has runs.
     """
 
-    def __init__(self, results: TailsResults, setting: Setting) -> None:
+    def __init__(self, results: TailsResults, setting: LawSetting) -> None:
         self.steps, self.samples = results.spec.steps, results.settings[setting]
         self.deepest = results.deepest(setting)
         self.baseline = results.baseline(setting)
@@ -104,7 +92,7 @@ class Summary:
         """Return the lines, with bands only for the last of the quantiles and what comes after it."""
         return [self._row(one, lambda band: short(band.value) if band else "–") for one in self.samples]
 
-    def _row(self, one: Sample, brief: Callable[[Band | None], str]) -> list[str]:
+    def _row(self, one: MethodRuns, brief: Callable[[Band | None], str]) -> list[str]:
         quantiles, last = one.quantiles, self.deepest
         there = last in quantiles
         words = [(in_words if delta == last else brief)(quantiles.get(delta)) for delta in self.deltas]
@@ -125,13 +113,13 @@ class Summary:
         ends = {min(self.steps), max(self.steps)}
         return f"{step:g}" + (" (end of the grid)" if step in ends and len(ends) > 1 else "")
 
-    def _compared(self, one: Sample) -> str:
+    def _compared(self, one: MethodRuns) -> str:
         if self.baseline is None or self.deepest not in self.baseline.quantiles:
             return "–"
         return "1" if one is self.baseline else in_words(one.over(self.baseline, self.deepest))
 
 
-def _lost(one: Sample) -> str:
+def _lost(one: MethodRuns) -> str:
     words = f"{one.diverged:,} of {len(one.gaps):,}"
     return words + (f", and {one.failed:,} failed" if one.failed else "")
 

@@ -1,30 +1,30 @@
-"""Choose a rival's step size by the 0.9-quantile of its gap, on runs of their own."""
+"""Step sizes of rivals, chosen by the 0.9-quantile of their gaps in runs for that purpose."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from stoic.studies.confidence.methods import RIVALS
 from stoic.studies.confidence.quantiles import quantile
-from stoic.studies.confidence.runs import Cell, Setting, settings_of, tuning_cells
+from stoic.studies.confidence.runs import LawSetting, MethodCell, settings_of, tuning_cells
 from stoic.studies.confidence.spec import TailsSpec
-from stoic.studies.confidence.store import Stored, TailsStore
+from stoic.studies.confidence.store import RunsByCell, TailsStore
 
 DELTA = 0.1
 
 
-def chosen_cells(store: TailsStore, spec: TailsSpec) -> dict[Setting, dict[str, Cell]]:
+def chosen_cells(store: TailsStore, spec: TailsSpec) -> dict[LawSetting, dict[str, MethodCell]]:
     """Return each method's cell in each setting; a rival of which runs are missing has none."""
     return {setting: _of_setting(store.runs("tuning", setting), spec) for setting in settings_of(spec)}
 
 
-def _of_setting(runs: Mapping[Cell, Sequence[Stored]], spec: TailsSpec) -> dict[str, Cell]:
-    ranks: dict[str, dict[Cell, tuple[float, float, float]]] = {}
+def _of_setting(runs: RunsByCell, spec: TailsSpec) -> dict[str, MethodCell]:
+    ranks: dict[str, dict[MethodCell, tuple[float, float, float]]] = {}
     for cell in tuning_cells(spec):
         gaps = [stored.outcome.gap for stored in runs.get(cell, []) if stored.number < spec.tune_runs]
         if len(gaps) == spec.tune_runs:
             ranks.setdefault(cell.method, {})[cell] = rank(gaps, cell.step)
     whole = {name: found for name, found in ranks.items() if len(found) == len(spec.steps)}
     chosen = {name: min(found, key=found.__getitem__) for name, found in whole.items()}
-    untuned = {name: Cell(name) for name in spec.methods if name not in RIVALS}
+    untuned = {name: MethodCell(name) for name in spec.methods if name not in RIVALS}
     cells = untuned | chosen
     return {name: cells[name] for name in spec.methods if name in cells}
 

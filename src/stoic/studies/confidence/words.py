@@ -1,4 +1,4 @@
-"""What a confidence study did and found, in words that hold for any results."""
+"""Words of a confidence study: names, numbers, and sentences that hold for any results."""
 
 import math
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def in_words(band: Band | None) -> str:
 
 
 def dashes_of(methods: Sequence[str]) -> dict[str, str]:
-    """Return how lines are drawn: ours solid, rivals dashed, and dotted where another rival has the color.
+    """Return the dashes of lines: ours solid, rivals dashed, and dotted where another rival has the color.
 
     Examples
     --------

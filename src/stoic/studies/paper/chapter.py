@@ -1,55 +1,96 @@
-"""The report of an experiment: headline, charts, tables, data, rules, machine, failures and settings."""
+"""The chapter of the report that shows the paper's experiment, and its sections in words."""
 
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from stoic.reports.page import Chapter, page_text, write_page
-from stoic.studies.paper import notes, overview as report_page
+from stoic.reports.html import Html, element, joined, table, terms
+from stoic.reports.page import Chapter
+from stoic.reports.words import percent
+from stoic.studies.paper import overview
 from stoic.studies.paper.charts import charts_of
-from stoic.studies.paper.headline import title
+from stoic.studies.paper.comparison import choices
+from stoic.studies.paper.headline import data_name, title
 from stoic.studies.paper.results import Results
-from stoic.studies.shared.notes import configuration, machine
+from stoic.studies.paper.runs import HOPELESS
+from stoic.studies.paper.spec import Spec
+from stoic.studies.paper.tables import FAILURE_HEAD, failure_rows
+from stoic.studies.paper.words import SELECTED_BY, noise_in_words
+from stoic.studies.shared.notes import configuration, fact, machine
 
-
-def write_report(results: Results, folder: Path, command: str) -> None:
-    """Write ``report.html``.
-
-    Parameters
-    ----------
-    results : Results
-    folder : Path
-        One that exists.
-    command : str
-        The one that draws the report again.
-
-    Raises
-    ------
-    MissingDependency
-        If plotly is not installed.
-    OSError
-        If the file cannot be written; an old one is left as it was.
-    """
-    write_page([chapter_of(results, command)], folder)
-
-
-def report_text(results: Results, command: str) -> str:
-    """Return the report as HTML."""
-    return page_text([chapter_of(results, command)])
+_DRAWN = ("median", "mean square", "largest")
 
 
 def chapter_of(results: Results, command: str) -> Chapter:
     """Return all that there is to show."""
     spec, charts = results.spec, charts_of(results)
     sections = {
-        "figures": ("Test error against samples", report_page.figures(results, charts)),
-        "summary": ("Summary", report_page.summary(results)),
-        "grid": ("Grid of λ_reg and step size", report_page.grid(results, charts)),
-        "truncation": ("Truncation by stage", report_page.truncation(results, charts)),
-        "variants": ("Temperatures and losses", report_page.variants(results, charts)),
-        "data": ("Data and noise", notes.data(results)),
-        "selection": ("Choice of λ_reg and step size", notes.selection(spec)),
-        "paper": ("What the paper says, and what was chosen here", notes.paper(spec)),
+        "figures": ("Test error against samples", overview.figures(results, charts)),
+        "summary": ("Summary", overview.summary(results)),
+        "grid": ("Grid of λ_reg and step size", overview.grid(results, charts)),
+        "truncation": ("Truncation by stage", overview.truncation(results, charts)),
+        "variants": ("Temperatures and losses", overview.variants(results, charts)),
+        "data": ("Data and noise", _data(results)),
+        "selection": ("Choice of λ_reg and step size", _selection(spec)),
+        "paper": ("What the paper says, and what was chosen here", _paper(spec)),
         "machine": ("Seed, versions and machine", machine(results.facts, spec.seed)),
-        "failures": ("Failed runs", notes.failures(results)),
+        "failures": ("Failed runs", _failures(results)),
         "configuration": ("Commands and settings", configuration(results.facts, spec, command)),
     }
-    return Chapter("reproduced", title(spec), report_page.headline(results), sections, charts, spec.methods)
+    return Chapter("reproduced", title(spec), overview.headline(results), sections, charts, spec.methods)
+
+
+def _data(results: Results) -> Html:
+    """Return what is known about the data and the noise."""
+    spec = results.spec
+    facts = {str(name): fact(value) for name, value in results.facts.get("data", {}).items()}
+    known: dict[str, object] = {"data": data_name(spec), "source": spec.data, **facts}
+    if not spec.noise:
+        return joined([terms(known), element("p", "The labels were used as they are, without added noise.")])
+    drawn = results.facts.get("noise", {})
+    rows = [[name, noise_in_words(name), *map(fact, _drawn(drawn.get(name, {})))] for name in spec.noise]
+    note = (
+        f"Each training row gets one of these kinds at random, and the kinds are the groups of the problem. "
+        f"Sparse noise hits {percent(spec.sparse_share)} of its rows. Test labels are {spec.test_labels}. The "
+        f"last columns are about the noise drawn for the grid; that of a trial is another draw of the same laws."
+    )
+    head = ("name", "noise", *_DRAWN)
+    return joined([terms(known), table("Kinds of noise", head, rows), element("p", note, class_="note")])
+
+
+def _drawn(facts: Mapping[str, Any]) -> list[Any]:
+    return [facts.get(name, "–") for name in _DRAWN]
+
+
+def _selection(spec: Spec) -> Html:
+    """Return the rule of selection in words."""
+    other = "robust" if spec.selection == "plain" else "plain"
+    texts = (
+        f"Each pair of λ_reg and a step size was run once, on the training rows without the "
+        f"{percent(spec.validation_share)} set aside for validation, all with the same noise. The trials use the "
+        f"pair with the smallest {SELECTED_BY[spec.selection]} of the squared errors on the validation rows; of "
+        f"equal ones that with the smaller step, then with the larger λ_reg. Validation labels are as noisy as "
+        f"the others.",
+        f"Runs that diverged, failed, or were given up because a quarter of the samples had left the error above "
+        f"{HOPELESS:,.0f} times that of the zero model are not chosen. Trials then use all training rows, each "
+        f"with noise of its own that all methods share.",
+        f"The {SELECTED_BY[other]} of the squared errors is the other way of selection; its cells were run as "
+        f"well, and are in the summary and in results.csv.",
+    )
+    return joined([element("p", text) for text in texts])
+
+
+def _paper(spec: Spec) -> Html:
+    """Return the paper's protocol beside the one that ran."""
+    rows = [
+        [choice.what, choice.paper, choice.here, element("span" if choice.agrees else "strong", choice.verdict)]
+        for choice in choices(spec)
+    ]
+    return table("The protocol", ("setting", "paper", "here", "comparison"), rows)
+
+
+def _failures(results: Results) -> Html:
+    """Return the runs that failed, with their reasons."""
+    rows = list(failure_rows(results))
+    if not rows:
+        return element("p", "No run failed.")
+    return table("Runs that failed", FAILURE_HEAD, rows)

@@ -1,10 +1,10 @@
-"""What the report's charts draw, as plain data; numbers that are not finite are left empty."""
+"""Charts of the paper's chapter as plain data, in which numbers that are not finite are left empty."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from stoic.reports.charts import Chart, finite
+from stoic.reports.html import Chart, finite
 from stoic.studies.paper.results import Curve, Results
 from stoic.studies.paper.runs import Setting
 from stoic.studies.paper.spec import Spec

@@ -21,7 +21,7 @@ Matrix: TypeAlias = Any  # an array or a CSR matrix
 Codes: TypeAlias = NDArray[np.intp]
 
 
-class Rows(NamedTuple):
+class DataRows(NamedTuple):
     """Features, labels and group numbers of some rows."""
 
     X: Matrix
@@ -35,8 +35,8 @@ class Material(NamedTuple):
     `group_names` are those of the file's groups, where it has some; with noise the kinds of noise are the groups.
     """
 
-    train: Rows
-    test: Rows
+    train: DataRows
+    test: DataRows
     n_fit: int
     group_names: tuple[str, ...]
 
@@ -45,7 +45,7 @@ def prepare(spec: Spec) -> Material:
     """Read or make the data, and put the training rows into the order that a seed gives."""
     train, test, names = _load(spec)
     order = generator(spec.seed, "validation rows").permutation(len(train.y))
-    train = Rows(train.X[order], train.y[order], train.groups[order])
+    train = DataRows(train.X[order], train.y[order], train.groups[order])
     n_fit = len(order) - round(spec.validation_share * len(order))
     if not 0 < n_fit < len(order):
         raise InvalidParameter(
@@ -54,7 +54,7 @@ def prepare(spec: Spec) -> Material:
     return Material(train, test, n_fit, names)
 
 
-def _load(spec: Spec) -> tuple[Rows, Rows, tuple[str, ...]]:
+def _load(spec: Spec) -> tuple[DataRows, DataRows, tuple[str, ...]]:
     if spec.data == "e2006-like":
         made = e2006_like(seed=spec.seed, size=spec.size)
         return _ungrouped(made.X_train, made.y_train), _ungrouped(made.X_test, made.y_test), ("all",)
@@ -66,25 +66,42 @@ def _load(spec: Spec) -> tuple[Rows, Rows, tuple[str, ...]]:
     chosen = generator(spec.seed, "test rows").random(len(table.y)) < spec.test_share
     if chosen.all() or not chosen.any():
         raise InvalidParameter(f"{spec.data!r} has {len(table.y)} rows, too few to set some aside for testing.")
-    train, test = (Rows(table.X[part], table.y[part], codes[part]) for part in (~chosen, chosen))
+    train, test = (DataRows(table.X[part], table.y[part], codes[part]) for part in (~chosen, chosen))
     return train, test, tuple(str(label) for label in labels)
 
 
-def _ungrouped(X: Matrix, y: Vector) -> Rows:
-    return Rows(X, y, np.zeros(len(y), dtype=np.intp))
+def _ungrouped(X: Matrix, y: Vector) -> DataRows:
+    return DataRows(X, y, np.zeros(len(y), dtype=np.intp))
 
 
-def noisy(rows: Rows, spec: Spec, *names: str | float) -> Rows:
+def noisy(rows: DataRows, spec: Spec, *names: str | float) -> DataRows:
     """Return the rows with noise on their labels, the kinds of noise as groups; the names seed it."""
     if not spec.noise:
         return rows
     noises = make_noises(spec.noise, share=spec.sparse_share)
     labels, groups = add_noise(rows.y, noises, generator(spec.seed, "noise", *names))
-    return Rows(rows.X, labels, groups)
+    return DataRows(rows.X, labels, groups)
+
+
+def description(material: Material, spec: Spec) -> dict[str, Any]:
+    """Return facts on the data that a reader should know."""
+    train, test = material.train, material.test
+    stored = int(getattr(train.X, "nnz", train.X.size))
+    sizes = np.bincount(train.groups, minlength=len(material.group_names))
+    return {
+        "training rows": len(train.y),
+        "validation rows": len(train.y) - material.n_fit,
+        "test rows": len(test.y),
+        "columns": int(train.X.shape[1]),
+        "entries per row": stored / len(train.y),
+        "labels": {"mean": float(train.y.mean()), "deviation": float(train.y.std())},
+        "groups of the data": dict(zip(material.group_names, sizes.tolist(), strict=True)),
+        "groups of the problem": list(spec.noise) or list(material.group_names),
+    }
 
 
 def noise_of_the_grid(material: Material, spec: Spec) -> dict[str, dict[str, float]]:
-    """Return how large the noise of the grid is, by kind."""
+    """Return the size of the noise of the grid, by kind."""
     rows = noisy(material.train, spec, "grid")
     by_kind = {name: (rows.y - material.train.y)[rows.groups == k] for k, name in enumerate(spec.noise)}
     return {
@@ -98,18 +115,18 @@ def noise_of_the_grid(material: Material, spec: Spec) -> dict[str, dict[str, flo
     }
 
 
-def first(rows: Rows, n: int) -> Rows:
+def first(rows: DataRows, n: int) -> DataRows:
     """Return the first n rows; of a CSR matrix without a copy."""
     if isinstance(rows.X, np.ndarray):
-        return Rows(rows.X[:n], rows.y[:n], rows.groups[:n])
+        return DataRows(rows.X[:n], rows.y[:n], rows.groups[:n])
     end = rows.X.indptr[n]
     parts = rows.X.data[:end], rows.X.indices[:end], rows.X.indptr[: n + 1]
-    return Rows(sparse.csr_array(parts, shape=(n, rows.X.shape[1])), rows.y[:n], rows.groups[:n])
+    return DataRows(sparse.csr_array(parts, shape=(n, rows.X.shape[1])), rows.y[:n], rows.groups[:n])
 
 
-def last(rows: Rows, start: int) -> Rows:
+def last(rows: DataRows, start: int) -> DataRows:
     """Return the rows from a place on."""
-    return Rows(rows.X[start:], rows.y[start:], rows.groups[start:])
+    return DataRows(rows.X[start:], rows.y[start:], rows.groups[start:])
 
 
 def save(material: Material, folder: Path) -> None:
@@ -127,7 +144,7 @@ def load(folder: Path) -> Material:
     return Material(_mapped(folder, "train"), _mapped(folder, "test"), n_fit, names)
 
 
-def _arrays(rows: Rows) -> dict[str, Any]:
+def _arrays(rows: DataRows) -> dict[str, Any]:
     rest = {"y": rows.y, "groups": rows.groups}
     if isinstance(rows.X, np.ndarray):
         return {"X": rows.X, **rest}
@@ -135,11 +152,11 @@ def _arrays(rows: Rows) -> dict[str, Any]:
     return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape), **rest}
 
 
-def _mapped(folder: Path, part: str) -> Rows:
+def _mapped(folder: Path, part: str) -> DataRows:
     def array(name: str) -> Any:
         return np.asarray(np.load(folder / f"{part}_{name}.npy", mmap_mode="r"))
 
     if (folder / f"{part}_X.npy").exists():
-        return Rows(array("X"), array("y"), array("groups"))
+        return DataRows(array("X"), array("y"), array("groups"))
     X = sparse.csr_array((array("data"), array("indices"), array("indptr")), shape=tuple(array("shape")))
-    return Rows(X, array("y"), array("groups"))
+    return DataRows(X, array("y"), array("groups"))

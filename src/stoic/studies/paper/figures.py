@@ -7,7 +7,7 @@ import numpy as np
 
 from stoic.errors import InvalidParameter
 from stoic.protocols import Vector
-from stoic.reports.figures import drawing, new_figure
+from stoic.reports.figures import axes_for, drawing
 from stoic.reports.palette import Look, looks_of
 from stoic.reports.words import label
 from stoic.studies.paper.results import Curve, Results
@@ -21,22 +21,9 @@ _SIZE = 3.5, 2.9  # inches: one column of a page
 
 
 def write_figures(results: Results, folder: Path) -> None:
-    """Write ``figure_l1`` and ``figure_l2``, those that the experiment has, as PNG, SVG and PDF.
+    """Write ``figure_l1`` and ``figure_l2``, those that the experiment has, into a folder; see `drawing`.
 
     The same results give the same bytes.
-
-    Parameters
-    ----------
-    results : Results
-    folder : Path
-        One that exists.
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
-    OSError
-        If a file cannot be written; an old one is left as it was.
     """
     for regularizer in results.spec.regularizers:
         with drawing(folder / f"figure_{regularizer}", _SIZE) as figure:
@@ -47,31 +34,13 @@ def error_bars(results: Results, regularizer: str, ax: "Axes | None" = None) -> 
     """Draw test MSE against samples: the mean over trials, and its standard deviation as error bars.
 
     The scale is logarithmic where the means span more than a factor of ten. A mean is left out where it is not
-    finite, that is from where the first of the trials diverged; the legend says how many did.
-
-    Parameters
-    ----------
-    results : Results
-    regularizer : str
-        One of the spec.
-    ax : Axes, optional
-        Where to draw; a new figure, which pyplot does not know of, if not given.
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
-    InvalidParameter
-        If the experiment has no such regularizer.
+    finite, that is from where the first of the trials diverged; the legend says how many did. A regularizer that
+    is none of the spec's is refused. Without axes a new figure is drawn; see `axes_for`.
     """
     spec = results.spec
     if regularizer not in spec.regularizers:
         raise InvalidParameter(f"{regularizer!r} is not among the regularizers {', '.join(spec.regularizers)}.")
-    axes: Axes = new_figure(_SIZE).subplots() if ax is None else ax
+    axes = axes_for(ax, _SIZE)
     curves = [curve for curve in results.main if curve.setting.regularizer == regularizer]
     looks = looks_of(spec.methods)
     drawn = [

@@ -1,4 +1,4 @@
-"""What was run and what came out, in sentences that hold for any results."""
+"""Sentences on the experiment and its findings, which hold for any results."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from stoic.reports.words import counted, label, listed, number, plus_minus
 from stoic.studies.paper.results import Results
 from stoic.studies.paper.runs import grid_of
 from stoic.studies.paper.spec import Spec
-from stoic.studies.paper.summary import Line, Verdict, lines_of, verdicts
+from stoic.studies.paper.summary import SummaryLine, Verdict, lines_of, verdicts
 
 _DATA = {"e2006-like": "synthetic data in the shape of E2006", "e2006": "the E2006 data"}
 
@@ -67,7 +67,7 @@ def _nothing(verdict: Verdict) -> str:
     return "No method has a finite mean." if verdict.without_mean else "No trial has ended yet."
 
 
-def _after(lowest: Line, following: Line | None) -> str:
+def _after(lowest: SummaryLine, following: SummaryLine | None) -> str:
     if following is None:
         return ""
     words = f"; {_method(following)} follows with {_mse(following)}"
@@ -77,17 +77,17 @@ def _after(lowest: Line, following: Line | None) -> str:
     return words
 
 
-def _infinite(line: Line) -> str:
+def _infinite(line: SummaryLine) -> str:
     if line.diverged:
         return f"{_method(line)} diverged in {line.diverged} of {line.ended} trials and has no finite mean."
     return f"{_method(line)} ended with an infinite error in some trial and has no finite mean."
 
 
-def _method(line: Line) -> str:
+def _method(line: SummaryLine) -> str:
     return label(line.setting.method)
 
 
-def _mse(line: Line) -> str:
+def _mse(line: SummaryLine) -> str:
     return plus_minus(line.mean, line.deviation) if math.isfinite(line.deviation) else number(line.mean)
 
 

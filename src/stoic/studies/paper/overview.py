@@ -1,18 +1,17 @@
-"""The first half of the report, as HTML: headline, charts and summary."""
+"""Sections of the paper's chapter that show its findings: the headline, the charts and the summary."""
 
 import math
 
 import numpy as np
 
-from stoic.reports.charts import Chart, figure_of
-from stoic.reports.html import Html, element, joined, menu, switch, table
+from stoic.reports.html import Chart, Html, element, figure_of, joined, menu, switch, table
 from stoic.reports.words import label, listed
 from stoic.studies.paper.charts import problems
 from stoic.studies.paper.headline import against_the_paper, unfinished, what_came_out, what_was_run
 from stoic.studies.paper.results import Results
 from stoic.studies.paper.runs import Setting
 from stoic.studies.paper.spec import Spec
-from stoic.studies.paper.summary import Line, about_groups, selections
+from stoic.studies.paper.summary import SummaryLine, about_groups, selections
 from stoic.studies.paper.tables import grouped_lines, summary_row
 from stoic.studies.paper.words import SELECTED_BY, problem_name
 from stoic.studies.shared.statistics import averages, is_wide
@@ -116,7 +115,7 @@ def summary(results: Results) -> Html:
     return joined([*parts, element("p", f"{note} {about_groups(results)}", class_="note")])
 
 
-def _summary_table(name: str, lines: list[Line]) -> Html:
+def _summary_table(name: str, lines: list[SummaryLine]) -> Html:
     means = [line.mean for line in lines]
     best = [means.index(min(means))] if math.isfinite(min(means)) else []
     rows = [summary_row(line) for line in lines]

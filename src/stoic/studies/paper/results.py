@@ -1,4 +1,4 @@
-"""What an experiment found, from its store alone: curves over trials, and how each cell fared."""
+"""Results of an experiment, from its store alone: the cells of the grid, and curves over trials."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoic.errors import InvalidParameter
 from stoic.protocols import Array, Vector
 from stoic.studies.paper.runs import Setting, settings_of
 from stoic.studies.paper.selection import Cell, chosen_cells, stored_grid
 from stoic.studies.paper.spec import Spec
-from stoic.studies.paper.store import NAME, Store, Stored
+from stoic.studies.paper.store import Store, Stored
 
 SELECTIONS = ("plain", "robust")
 
@@ -36,13 +35,13 @@ class Curve(NamedTuple):
 
     @property
     def endings(self) -> dict[str, int]:
-        """How many trials ended how."""
+        """The number of trials with each ending."""
         names = [stored.outcome.ending for stored in self.trials]
         return {name: names.count(name) for name in sorted(set(names))}
 
 
 class Results(NamedTuple):
-    """Everything that is shown: the spec, facts on data and machine, the grid, and curves by way of selection."""
+    """Results of an experiment: the spec, facts on data and machine, the grid, and curves by way of selection."""
 
     spec: Spec
     facts: dict[str, Any]
@@ -64,19 +63,9 @@ class Results(NamedTuple):
 
 
 def load_results(folder: Path) -> Results:
-    """Return the results in a folder.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no experiment in the folder.
-    """
-    if not (folder / NAME).is_file():
-        raise InvalidParameter(f"{str(folder)!r} has no {NAME}; give the --out folder of stoic reproduce.")
-    with Store(folder) as store:
+    """Return the results in a folder; raise InvalidParameter if there is no experiment."""
+    with Store.of_study(folder) as store:
         facts = store.facts()
-        if "spec" not in facts:
-            raise InvalidParameter(f"the store in {str(folder)!r} holds no experiment; run stoic reproduce first.")
         spec = Spec.model_validate(facts["spec"])
         grid, trials = stored_grid(store, spec), store.runs("trial")
     cells = {name: chosen_cells(grid, name) for name in SELECTIONS}

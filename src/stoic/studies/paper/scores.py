@@ -7,7 +7,7 @@ import numpy as np
 
 from stoic.means import median_of_means
 from stoic.protocols import Vector
-from stoic.studies.paper.data import Codes, Rows
+from stoic.studies.paper.data import Codes, DataRows
 
 Score: TypeAlias = Callable[[Vector, Codes], float]
 
@@ -36,11 +36,11 @@ class Scores:
 
     Parameters
     ----------
-    rows : Rows
+    rows : DataRows
     scores : mapping of names to scores
     """
 
-    def __init__(self, rows: Rows, scores: Mapping[str, Score]) -> None:
+    def __init__(self, rows: DataRows, scores: Mapping[str, Score]) -> None:
         self.rows, self.scores = rows, dict(scores)
         self._last: tuple[Vector | None, dict[str, float]] = None, {}
 

@@ -1,4 +1,4 @@
-"""Choose the cell of a grid by its validation error."""
+"""Cells of the grid, chosen by their validation errors."""
 
 import math
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
-"""What an experiment is: its data, its noise, its methods and its grid."""
+"""Settings of the paper's experiment: its data, its noise, its methods and its grid."""
 
-from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic import field_validator, model_validator
@@ -11,13 +9,13 @@ from stoic.datasets.noise import NOISES, make_noises
 from stoic.reports.palette import PAPER_METHODS
 from stoic.solvers import METHODS
 from stoic.studies.shared.methods import UNTUNED
-from stoic.studies.shared.settings import Count, Positive, Seed, Settings, Share, at_least_one, checked, each_once
+from stoic.studies.shared.settings import Count, Positive, Seed, Share, StudySettings, at_least_one, each_once
 
 DECADES = tuple(float(f"1e{k}") for k in range(-5, 6))
 """10^−5 … 10^5, the paper's grid for the weight of the regularizer and for the step size."""
 
 
-class Spec(Settings):
+class Spec(StudySettings):
     """The settings of ``stoic reproduce`` that its results depend on; the defaults are the paper's where it says.
 
     Parameters
@@ -103,14 +101,3 @@ class Spec(Settings):
     def _known_noise(self) -> "Spec":
         make_noises(self.noise, share=self.sparse_share)
         return self
-
-
-def make_spec(settings: Mapping[str, Any], path: Path | None = None) -> Spec:
-    """Return a spec from settings, which outrank those of a TOML file.
-
-    Raises
-    ------
-    InvalidParameter
-        With all that is wrong, and where.
-    """
-    return checked(Spec, settings, path)

@@ -6,13 +6,10 @@ whole runs only.
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from stoic.studies.paper.runs import Outcome, Run, Setting
 from stoic.studies.shared.database import Database
-
-NAME = "store.sqlite"
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -30,23 +27,17 @@ _COUNTS = ("samples", "seconds", "stage", "truncated_y", "truncated_z")
 
 
 class Stored(NamedTuple):
-    """A run and how it went."""
+    """A run and its outcome."""
 
     run: Run
     outcome: Outcome
 
 
 class Store(Database):
-    """The runs of one experiment in a folder.
+    """The runs of one experiment in a folder."""
 
-    Parameters
-    ----------
-    folder : Path
-        Where the file is, or is made.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / NAME, _TABLES)
+    name, tables = "store.sqlite", _TABLES
+    study, command = "experiment", "stoic reproduce"
 
     def add(self, run: Run, outcome: Outcome) -> None:
         """Keep a run that has ended, in place of an earlier one of the same name."""

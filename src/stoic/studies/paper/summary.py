@@ -1,4 +1,4 @@
-"""What came out, in numbers: one line per setting, and which methods are ahead."""
+"""A summary of the results in numbers: one line per setting, and the methods that are ahead."""
 
 import math
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class Measures(NamedTuple):
     truncated_z: float
 
 
-class Line(NamedTuple):
+class SummaryLine(NamedTuple):
     """A setting at the cell that was chosen for it, or without one; `missing` trials have not been run."""
 
     setting: Setting
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """What a reader of the numbers has to know: trials that failed or are missing."""
+        """A warning for a reader of the numbers: trials that failed or are missing."""
         if self.cell is None:
             return "no cell of the grid has a finite error yet"
         counts = {"failed": self.failed, "not run yet": self.missing}
@@ -57,16 +57,16 @@ class Line(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Who is ahead with a regularizer: `lowest` in the mean, `next` after it, `steadiest` in the deviation.
+    """The methods ahead with a regularizer: `lowest` in the mean, `next` after it, `steadiest` in the deviation.
 
     `without_mean` are lines of trials that have ended of which one is infinite.
     """
 
     regularizer: str
-    lowest: Line | None
-    next: Line | None
-    steadiest: Line | None
-    without_mean: tuple[Line, ...]
+    lowest: SummaryLine | None
+    next: SummaryLine | None
+    steadiest: SummaryLine | None
+    without_mean: tuple[SummaryLine, ...]
 
 
 def selections(spec: Spec) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def selections(spec: Spec) -> tuple[str, ...]:
     return (spec.selection, *(name for name in SELECTIONS if name != spec.selection))
 
 
-def lines_of(results: Results, selection: str) -> list[Line]:
+def lines_of(results: Results, selection: str) -> list[SummaryLine]:
     """Return a line for each setting of the spec, in its order."""
     curves = {curve.setting: curve for curve in results.curves[selection]}
     cells = results.cells[selection]
@@ -83,16 +83,16 @@ def lines_of(results: Results, selection: str) -> list[Line]:
     ]
 
 
-def _line(results: Results, setting: Setting, cell: Cell | None, curve: Curve | None) -> Line:
+def _line(results: Results, setting: Setting, cell: Cell | None, curve: Curve | None) -> SummaryLine:
     if cell is None:
-        return Line(setting, None, None, 0, 0, 0, 0)
+        return SummaryLine(setting, None, None, 0, 0, 0, 0)
     place = Run("trial", setting, cell.alpha, cell.step)
     failed = sum(replace(stored.run, repetition=0) == place for stored in results.failed)
     ended = 0 if curve is None else len(curve.trials)
     missing = max(0, results.spec.trials - ended - failed)
     if curve is None:
-        return Line(setting, cell, None, 0, 0, failed, missing)
-    return Line(setting, cell, _measures(curve), ended, curve.endings.get("diverged", 0), failed, missing)
+        return SummaryLine(setting, cell, None, 0, 0, failed, missing)
+    return SummaryLine(setting, cell, _measures(curve), ended, curve.endings.get("diverged", 0), failed, missing)
 
 
 def _measures(curve: Curve) -> Measures:
@@ -132,7 +132,7 @@ def verdicts(results: Results) -> Iterator[Verdict]:
         )
 
 
-def _verdict(regularizer: str, lines: list[Line]) -> Verdict:
+def _verdict(regularizer: str, lines: list[SummaryLine]) -> Verdict:
     ended = [line for line in lines if line.measures is not None]
     by_mean = sorted((line for line in ended if math.isfinite(line.mean)), key=lambda line: line.mean)
     steady = [line for line in by_mean if math.isfinite(line.deviation)]

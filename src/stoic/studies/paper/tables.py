@@ -1,4 +1,4 @@
-"""Results as files: every point and every cell for programs, a summary for people."""
+"""Tables of an experiment: every point and every cell for programs, a summary for people."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from stoic.storage.atomic import replace_file
 from stoic.studies.paper.results import Results
 from stoic.studies.paper.runs import Run
 from stoic.studies.paper.store import Stored
-from stoic.studies.paper.summary import Line, about_groups, lines_of, selections
+from stoic.studies.paper.summary import SummaryLine, about_groups, lines_of, selections
 from stoic.studies.paper.words import SELECTED_BY, power, problem_name
 
 _POINT = ("samples", "seconds", "stage", "truncated_y", "truncated_z", "mse", "robust", "worst_group")
@@ -24,22 +24,10 @@ _TYPES |= {name: "int64" if name in {"samples", "stage"} else "float64" for name
 
 
 def write_tables(results: Results, folder: Path) -> None:
-    """Write ``results.csv``, ``results.parquet``, ``grid.csv`` and ``summary.md``.
+    """Write ``results.csv``, ``results.parquet``, ``grid.csv`` and ``summary.md`` into a folder.
 
-    Only the columns called seconds are timings; everything else is the same for the same seed.
-
-    Parameters
-    ----------
-    results : Results
-    folder : Path
-        One that exists.
-
-    Raises
-    ------
-    MissingDependency
-        If pyarrow is not installed; all but the Parquet file are written.
-    OSError
-        If a file cannot be written; an old one is left as it was.
+    Only the columns called seconds are timings; everything else is the same for the same seed. If pyarrow is not
+    installed, all but the Parquet file are written before MissingDependency is raised.
     """
     points = list(point_rows(results))
     replace_file(folder / "results.csv", as_csv(POINT_COLUMNS, points))
@@ -109,17 +97,17 @@ def summary_text(results: Results) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def grouped_lines(results: Results, selection: str) -> Iterator[tuple[str, list[Line]]]:
+def grouped_lines(results: Results, selection: str) -> Iterator[tuple[str, list[SummaryLine]]]:
     """Yield the lines that are compared with each other, under a heading."""
 
-    def heading(line: Line) -> str:
+    def heading(line: SummaryLine) -> str:
         return f"{label(line.setting.regularizer)}, {problem_name(line.setting)}"
 
     for name, lines in groupby(lines_of(results, selection), heading):
         yield name, list(lines)
 
 
-def summary_row(line: Line) -> list[str]:
+def summary_row(line: SummaryLine) -> list[str]:
     """Return a line of the summary in words, one for each column."""
     method, cell, found = label(line.setting.method), line.cell, line.measures
     place = ["–", "–"] if cell is None else [power(cell.alpha), power(cell.step)]
@@ -141,6 +129,7 @@ def summary_row(line: Line) -> list[str]:
     ]
 
 
+FAILURE_HEAD = ("method", "problem", "runs", "λ_reg × step", "reason")
 _SHORT = (
     "method",
     "λ_reg",
@@ -164,7 +153,7 @@ def short_summary(results: Results) -> str:
 
 
 def failure_rows(results: Results) -> Iterator[list[str]]:
-    """Yield the runs that failed, those alike in one row: method, problem, number, place in the grid, reason."""
+    """Yield the runs that failed, those alike in one row; see `FAILURE_HEAD`."""
 
     def what(stored: Stored) -> tuple[str, ...]:
         run = stored.run
@@ -182,4 +171,4 @@ def _failures(results: Results) -> list[str]:
     rows = list(failure_rows(results))
     if not rows:
         return ["None."]
-    return [markdown_table(("method", "problem", "runs", "λ_reg × step", "reason"), rows)]
+    return [markdown_table(FAILURE_HEAD, rows)]

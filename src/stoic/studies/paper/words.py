@@ -7,7 +7,7 @@ from stoic.studies.paper.runs import Setting
 from stoic.studies.shared.methods import UNTUNED
 
 SELECTED_BY = {"plain": "mean", "robust": "median of means"}
-"""What the validation errors of a cell are reduced to, by way of selection."""
+"""The number that the validation errors of a cell are reduced to, by way of selection."""
 
 
 def power(value: float) -> str:

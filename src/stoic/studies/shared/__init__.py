@@ -1,1 +1,1 @@
-"""What the studies share: settings, seeds, databases, processes, statistics."""
+"""Parts that the studies share: settings, seeds, stores, resumed runs, statistics."""

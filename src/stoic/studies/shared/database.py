@@ -1,4 +1,4 @@
-"""An experiment's file: sqlite, with facts about the experiment beside its tables, and a lock on its folder.
+"""The store of a study: a sqlite file with facts beside the runs, and a lock on its folder.
 
 What is written in one transaction is there whole or not at all, whatever ends the process. The lock is the
 system's: it dies with its process.
@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from stoic.errors import InvalidParameter, StoicError
 from stoic.studies.shared.timing import machine, versions
@@ -17,38 +17,71 @@ from stoic.studies.shared.timing import machine, versions
 _LOCK = "store.lock"
 _FACTS = "CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
 
+AnyDatabase = TypeVar("AnyDatabase", bound="Database")
+
 
 class DamagedStore(StoicError, RuntimeError):  # noqa: N818
     """A store that cannot be read."""
 
 
 class Database:
-    """A file with facts and tables of its own, one of which is called runs.
+    """A file with facts, and with tables that a subclass names, one of which is called runs.
 
     Parameters
     ----------
-    path : Path
-        Of the file, which is made if it does not exist.
-    tables : str
-        The statements that make the tables, unless they exist.
+    folder : Path
+        Where the file is, or is made.
     """
 
-    def __init__(self, path: Path, tables: str) -> None:
-        self.path = path
+    name: ClassVar[str]
+    """The name of the file."""
+
+    tables: ClassVar[str]
+    """The statements that make the tables, unless they exist."""
+
+    study: ClassVar[str]
+    """The word for what the file holds."""
+
+    command: ClassVar[str]
+    """The command that makes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / self.name
         self._db = sqlite3.connect(self.path, isolation_level=None, timeout=60.0)
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA foreign_keys = ON")
-            self._db.executescript(_FACTS + tables)
+            self._db.executescript(_FACTS + self.tables)
         except sqlite3.DatabaseError as error:
             self._db.close()
             raise DamagedStore(f"{str(self.path)!r} is no store of stoic: {error}; use another folder.") from error
+
+    @classmethod
+    def of_study(cls, folder: Path) -> Self:
+        """Return the store of the study in a folder.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is none in the folder, or it has not begun.
+        """
+        if not (folder / cls.name).is_file():
+            raise InvalidParameter(f"{str(folder)!r} has no {cls.name}; give the --out folder of {cls.command}.")
+        store = cls(folder)
+        if "spec" not in store.facts():
+            store.close()
+            raise InvalidParameter(f"the store in {str(folder)!r} holds no {cls.study}; run {cls.command} first.")
+        return store
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._db.close()
 
     def set_fact(self, name: str, value: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from stoic.reports.html import Html, element, joined, terms
 from stoic.reports.words import listed
-from stoic.studies.shared.settings import Settings, as_toml
+from stoic.studies.shared.settings import StudySettings, as_toml
 
 
 def fact(value: Any) -> object:
@@ -41,7 +41,7 @@ def _list(heading: str, pairs: Mapping[str, object]) -> Html:
     return element("div", element("h3", heading), content)
 
 
-def configuration(facts: Mapping[str, Any], settings: Settings, command: str) -> Html:
+def configuration(facts: Mapping[str, Any], settings: StudySettings, command: str) -> Html:
     """Return the commands and the settings, which a TOML file can hold."""
     made = facts.get("command")
     return joined(

@@ -16,10 +16,10 @@ Share: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
 Seed: TypeAlias = Annotated[int, Field(ge=0)]
 
 Values = TypeVar("Values", bound=tuple[Any, ...])
-AnySettings = TypeVar("AnySettings", bound="Settings")
+AnySettings = TypeVar("AnySettings", bound="StudySettings")
 
 
-class Settings(BaseModel):
+class StudySettings(BaseModel):
     """Settings that cannot be changed, and no others than those named."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,12 +66,12 @@ def checked(kind: type[AnySettings], given: Mapping[str, Any], path: Path | None
         raise InvalidParameter("; ".join(_in_words(error, kind) for error in errors.errors()) + ".") from None
 
 
-def as_toml(settings: Settings) -> str:
+def as_toml(settings: StudySettings) -> str:
     """Return settings as a TOML file, from which `checked` makes the same.
 
     Examples
     --------
-    >>> class Small(Settings):
+    >>> class Small(StudySettings):
     ...     data: str = "e2006"
     ...     trials: int = 5
     >>> as_toml(Small(trials=3)).splitlines()
@@ -94,7 +94,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InvalidParameter(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
 
 
-def _in_words(error: Any, kind: type[Settings]) -> str:
+def _in_words(error: Any, kind: type[StudySettings]) -> str:
     where = ".".join(str(part) for part in error["loc"]) or "settings"
     if error["type"] == "extra_forbidden":
         return f"{where} is no setting; settings: {', '.join(kind.model_fields)}"

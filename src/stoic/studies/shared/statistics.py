@@ -9,7 +9,7 @@ from stoic.protocols import Array
 
 
 class Averages(NamedTuple):
-    """What is shown of several trials: a number each, or one for each point of a curve."""
+    """Averages of several trials: a number each, or one for each point of a curve."""
 
     mean: Array
     deviation: Array

@@ -1,4 +1,4 @@
-"""Timing that compares: competitors take turns within a repetition, so that a drift of the machine cancels."""
+"""Timing of competitors, which take turns within a repetition so that a drift of the machine cancels."""
 
 import os
 import platform
@@ -15,15 +15,15 @@ Measure: TypeAlias = Callable[[], float]
 PACKAGES = ("stoic", "numpy", "scipy", "numba", "scikit-learn")
 
 
-class Spread(NamedTuple):
-    """The median of repeated measurements, and how far they lie apart."""
+class Range(NamedTuple):
+    """The median of repeated measurements, the smallest and the largest."""
 
     median: float
     smallest: float
     largest: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
+    def of(cls, values: Sequence[float]) -> "Range":
         """Summarize at least one value."""
         return cls(statistics.median(values), min(values), max(values))
 
@@ -68,7 +68,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, object]:
-    """Return what a reader of the figures should know about the machine."""
+    """Return facts on the machine that a reader of measurements should know."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "processor": _processor(),

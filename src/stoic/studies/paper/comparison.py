@@ -1,4 +1,4 @@
-"""The paper's protocol beside the one that ran: what is the same, what differs, and what the paper leaves open."""
+"""The paper's protocol beside ours: settings that agree, that differ, or that the paper leaves open."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Choice(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """How the two compare."""
+        """The comparison of the two, in words."""
         if self.paper == OPEN:
             return "chosen here"
         return "as in the paper" if self.agrees else "differs"

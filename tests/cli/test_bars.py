@@ -2,13 +2,13 @@
 
 import itertools
 
-from stoic.cli import study
+from stoic.cli import bars as module
 
 
 def test_there_is_a_line_for_every_tenth_with_the_time_left(capsys, monkeypatch):
     seconds = itertools.count(step=60.0)
-    monkeypatch.setattr(study.time, "monotonic", lambda: next(seconds))
-    with study.Bars() as bars:
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(seconds))
+    with module.Bars() as bars:
         bars.show(0, 0, "data")
         for done in range(21):
             bars.show(done, 20, "grid")
@@ -21,8 +21,8 @@ def test_there_is_a_line_for_every_tenth_with_the_time_left(capsys, monkeypatch)
 
 def test_runs_that_were_done_before_do_not_count_for_the_time_left(capsys, monkeypatch):
     clock = iter([0.0, 120.0])
-    monkeypatch.setattr(study.time, "monotonic", lambda: next(clock))
-    with study.Bars() as bars:
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    with module.Bars() as bars:
         bars.show(50, 100, "grid")
         bars.show(60, 100, "grid")
     assert capsys.readouterr().err.splitlines() == [

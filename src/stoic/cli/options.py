@@ -1,0 +1,45 @@
+"""Options of commands: lists of values, and settings that are given or left to their defaults."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Many(click.ParamType):  # type: ignore[type-arg]  # generic in some versions
+    """Values separated by commas, as a tuple; "none" is an empty one."""
+
+    def __init__(self, kind: type, name: str) -> None:
+        self.kind, self.name = kind, name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        """Return the values."""
+        if isinstance(value, tuple):
+            return value
+        parts = [] if value.strip().lower() == "none" else [part.strip() for part in value.split(",")]
+        try:
+            return tuple(self.kind(part) for part in parts)
+        except ValueError:
+            self.fail(f"{value!r} is not a list of {self.name} with commas between them.", param, ctx)
+
+
+NAMES, NUMBERS, COUNTS = Many(str, "names"), Many(float, "numbers"), Many(int, "whole numbers")
+
+
+def with_settings(options: Iterable[tuple[str, Any, str]]) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command settings, each None unless it is given.
+
+    Parameters
+    ----------
+    options : iterable of flag, type and help
+        The defaults and the checks are those of the code that takes the settings.
+    """
+
+    def decorate(command: Command) -> Command:
+        for flag, kind, text in reversed(list(options)):
+            command = click.option(flag, type=kind, default=None, help=text)(command)
+        return command
+
+    return decorate
