@@ -21,11 +21,11 @@ from stoic.engines.engine import Status
 from stoic.errors import InvalidProblem
 from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.early_stopping import EarlyStopping, split_by_group
-from stoic.estimators.frames import Frame, Target
+from stoic.estimators.frames import Frame, TargetScale
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
 from stoic.estimators.scaling import Scaling
 from stoic.estimators.sparsify import with_zeros
-from stoic.estimators.training import Rows, Trained, Trainer
+from stoic.estimators.training import Trained, Trainer, TrainingRows
 from stoic.estimators.watching import Watch
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
@@ -46,7 +46,7 @@ class MissingGroupsWarning(UserWarning):
     """No groups were given, so that the plain average over all rows is fitted."""
 
 
-class Batch(NamedTuple):
+class CheckedRows(NamedTuple):
     """Checked rows as they were given, with the numbers of their groups."""
 
     X: Any
@@ -97,7 +97,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.max_epochs is not None:
             check_positive("max_epochs", self.max_epochs)
 
-    def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> Batch:
+    def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> CheckedRows:
         refuse_masks(X=X, y=y, groups=groups, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **how)
         if groups is None:
@@ -114,7 +114,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 f"sample_weight[{int(weight.argmax())}] = {heaviest:g} is the largest weight, and sums of such "
                 f"numbers cannot be computed with; divide all weights by {heaviest:g}: only their ratios matter."
             )
-        return Batch(X, y, labels, codes, weight)
+        return CheckedRows(X, y, labels, codes, weight)
 
     def _columns(self, X: Any) -> Any:
         """Return checked columns of rows to predict."""
@@ -124,11 +124,11 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     # --- training ---
 
-    def _train(self, batch: Batch, target: Target) -> None:
+    def _train(self, checked: CheckedRows, target: TargetScale) -> None:
         """Fit checked rows, and keep what was found."""
         rng = _generator(self.random_state)
-        frame = Frame(self._scaling(batch.X, batch.weight), target, bool(self.fit_intercept))
-        rows = self._rows(batch, frame)
+        frame = Frame(self._scaling(checked.X, checked.weight), target, bool(self.fit_intercept))
+        rows = self._rows(checked, frame)
         stopping = None
         if self.early_stopping:
             rows, held_out = split_by_group(rows, self.validation_fraction, rng)
@@ -143,19 +143,19 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         last = trained.last
         w, more, reached = converge(replace(trainer, rows=trained.rows), trained.problem, trained.w, start, last)
         trained = replace(trained, w=w, results=trained.results + (() if more is None else (more,)))
-        self._keep_training(trained, trainer, frame, batch.X.dtype)
+        self._keep_training(trained, trainer, frame, checked.X.dtype)
         self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
         self._tell(more or last, reached, has_stopped=stopping is not None and stopping.has_stopped)
 
-    def _learn(self, batch: Batch) -> None:
+    def _learn(self, checked: CheckedRows) -> None:
         """Go on with checked rows from what is known."""
         memory = self.memory_
-        rows = self._rows(batch, memory.frame)
+        rows = self._rows(checked, memory.frame)
         n_outputs = rows.n_outputs
         coef, intercept = np.reshape(self.coef_, (n_outputs, -1)), np.reshape(self.intercept_, -1)
         trainer = self._trainer(rows, _generator(self.random_state), None)
         self.memory_, w, results, reached = learn(memory, trainer, memory.frame.variable(coef, intercept))
-        self._keep_model(w, batch.X.dtype)
+        self._keep_model(w, checked.X.dtype)
         for result in results:
             self.n_iter_ += result.n_steps
             self.n_samples_drawn_ += result.samples
@@ -163,11 +163,11 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._certifier = None
         self._tell(results[-1], reached)
 
-    def _rows(self, batch: Batch, frame: Frame) -> Rows:
-        X, y = frame.scaling.apply(batch.X), frame.target.apply(batch.y)
-        check_sizes("X", X, batch.X, _LARGEST)
+    def _rows(self, checked: CheckedRows, frame: Frame) -> TrainingRows:
+        X, y = frame.scaling.apply(checked.X), frame.target.apply(checked.y)
+        check_sizes("X", X, checked.X, _LARGEST)
         n_classes = len(getattr(self, "classes_", ()))
-        return Rows(X, y, batch.codes, batch.labels, batch.weight, frame.intercept, n_classes)
+        return TrainingRows(X, y, checked.codes, checked.labels, checked.weight, frame.intercept, n_classes)
 
     def _scaling(self, X: Any, weight: Vector | None) -> Scaling:
         if self.standardize == "auto" and sparse.issparse(X):
@@ -176,7 +176,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return Scaling.none(X.shape[1])
         return Scaling.of(X, weight, centered=bool(self.fit_intercept))
 
-    def _trainer(self, rows: Rows, rng: Generator, stopping: EarlyStopping | None) -> Trainer:
+    def _trainer(self, rows: TrainingRows, rng: Generator, stopping: EarlyStopping | None) -> Trainer:
         return Trainer(
             rows,
             self._loss_at,
@@ -189,12 +189,12 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             Watch(self.tol, bool(self.verbose), tuple(self.callbacks or ()), stopping),
         )
 
-    def _budget(self, rows: Rows) -> int | None:
+    def _budget(self, rows: TrainingRows) -> int | None:
         n = rows.X.shape[0]
         given = [self.budget, None if self.max_epochs is None else math.ceil(self.max_epochs * n)]
         return min((number for number in given if number is not None), default=None)
 
-    def _regularizer(self, rows: Rows) -> Regularizer:
+    def _regularizer(self, rows: TrainingRows) -> Regularizer:
         if self.penalty == "none":
             return Zero()
         ridge, lasso = (self.alpha, self.alpha) if self.alpha != "auto" else _chosen_alphas(rows)
@@ -202,7 +202,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return L2(ridge)
         return L1(lasso) if self.penalty == "l1" else ElasticNet(lasso, self.l1_ratio)
 
-    def _start(self, rows: Rows, frame: Frame) -> Vector:
+    def _start(self, rows: TrainingRows, frame: Frame) -> Vector:
         d, n_outputs = rows.X.shape[1], rows.n_outputs
         if self.warm_start and hasattr(self, "coef_") and np.size(self.coef_) == d * n_outputs:
             return frame.variable(np.reshape(self.coef_, (n_outputs, d)), np.reshape(self.intercept_, -1))
@@ -285,7 +285,7 @@ def _generator(random_state: Any) -> Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
 
 
-def _chosen_alphas(rows: Rows) -> tuple[float, float]:
+def _chosen_alphas(rows: TrainingRows) -> tuple[float, float]:
     """Return weights of an L2 and of an L1 penalty for targets of unit spread.
 
     A ridge that a row in n outweighs ten times; a lasso at about the noise of the largest of d slopes.

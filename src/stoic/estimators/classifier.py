@@ -10,8 +10,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from stoic.checks import check_one_of
 from stoic.errors import InvalidParameter, InvalidProblem
-from stoic.estimators.base import Batch, GroupDROModel
-from stoic.estimators.frames import Target
+from stoic.estimators.base import CheckedRows, GroupDROModel
+from stoic.estimators.frames import TargetScale
 from stoic.losses import Logistic, Loss
 from stoic.solvers import Method
 
@@ -99,9 +99,9 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model; see `GroupDRORegressor.fit`. y has the classes, of any kind."""
-        batch = self._batch(X, y, groups, sample_weight, reset=True)
-        self.classes_ = np.unique(batch.y)
-        self._train(self._encoded(batch), Target())
+        checked = self._checked_rows(X, y, groups, sample_weight, reset=True)
+        self.classes_ = np.unique(checked.y)
+        self._train(self._encoded(checked), TargetScale())
         return self
 
     def partial_fit(
@@ -121,7 +121,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         self
         """
         is_first = not hasattr(self, "coef_")
-        batch = self._batch(X, y, groups, sample_weight, reset=is_first)
+        checked = self._checked_rows(X, y, groups, sample_weight, reset=is_first)
         if is_first:
             if classes is None:
                 raise InvalidParameter(
@@ -130,28 +130,28 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
             self.classes_ = np.unique(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise InvalidParameter(f"classes={classes!r} differ from those of the first call, {self.classes_!r}.")
-        batch = self._encoded(batch)
+        checked = self._encoded(checked)
         if is_first:
-            self._train(batch, Target())
+            self._train(checked, TargetScale())
         else:
-            self._learn(batch)
+            self._learn(checked)
         return self
 
-    def _batch(self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool) -> Batch:
+    def _checked_rows(self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool) -> CheckedRows:
         self._check_settings()
-        batch = self._checked(X, y, groups, sample_weight, reset=reset)
-        check_classification_targets(batch.y)
-        return batch
+        checked = self._checked(X, y, groups, sample_weight, reset=reset)
+        check_classification_targets(checked.y)
+        return checked
 
-    def _encoded(self, batch: Batch) -> Batch:
-        """Return the batch with numbers for classes: −1 and +1 for two, else 0, 1, …."""
+    def _encoded(self, checked: CheckedRows) -> CheckedRows:
+        """Return the rows with numbers for classes: −1 and +1 for two, else 0, 1, …."""
         if len(self.classes_) < 2:
             raise InvalidProblem(f"y has one class, {self.classes_[0]!r}; a classifier needs two at least.")
-        unknown = np.setdiff1d(batch.y, self.classes_)
+        unknown = np.setdiff1d(checked.y, self.classes_)
         if len(unknown):
             raise InvalidProblem(f"y has the class {unknown[0]!r}, which is not among {self.classes_.tolist()}.")
-        numbers = np.searchsorted(self.classes_, batch.y).astype(float)
-        return batch._replace(y=2.0 * numbers - 1.0 if len(self.classes_) == 2 else numbers)
+        numbers = np.searchsorted(self.classes_, checked.y).astype(float)
+        return checked._replace(y=2.0 * numbers - 1.0 if len(self.classes_) == 2 else numbers)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the scores: of the second class, of shape (n,), or of all classes, of shape (n, n_classes)."""

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.estimators.scoring import largest_mean
-from stoic.estimators.training import Rows
+from stoic.estimators.training import TrainingRows
 from stoic.losses import Loss
 from stoic.protocols import Vector
 from stoic.solve.result import Record
@@ -12,7 +12,7 @@ from stoic.solve.result import Record
 _DELTA = 0.05  # of a median of means that is off
 
 
-def split_by_group(rows: Rows, share: float, rng: Generator) -> tuple[Rows, Rows]:
+def split_by_group(rows: TrainingRows, share: float, rng: Generator) -> tuple[TrainingRows, TrainingRows]:
     """Return rows to train on and rows held out, about a share of each group that counts; one row stays."""
     held, counts = np.zeros(len(rows.y), dtype=bool), np.ones(len(rows.y)) if rows.weight is None else rows.weight
     for code in range(rows.n_groups):
@@ -28,7 +28,7 @@ class EarlyStopping:
 
     Parameters
     ----------
-    rows : Rows
+    rows : TrainingRows
         Those held out.
     patience : int
         Records without a better loss after which the solve ends.
@@ -36,7 +36,7 @@ class EarlyStopping:
         By which share a loss has to be lower to count as better.
     """
 
-    def __init__(self, rows: Rows, patience: int, tol: float) -> None:
+    def __init__(self, rows: TrainingRows, patience: int, tol: float) -> None:
         self.rows, self.patience, self.tol = rows, patience, tol
         self.best: Vector | None = None
         self.lowest, self.since, self.has_stopped = np.inf, 0, False

@@ -13,7 +13,7 @@ from stoic import __version__
 from stoic.errors import DamagedFile, InvalidParameter
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
-from stoic.estimators.frames import Frame, Target
+from stoic.estimators.frames import Frame, TargetScale
 from stoic.estimators.online import Memory
 from stoic.estimators.regressor import GroupDRORegressor
 from stoic.estimators.scaling import Scaling
@@ -162,7 +162,7 @@ def _restored(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Gr
         setattr(model, name, meta["facts"][name])
     frame = Frame(
         Scaling(arrays["center"], arrays["scale"]),
-        Target(**meta["target"]),
+        TargetScale(**meta["target"]),
         bool(meta["settings"]["fit_intercept"]),
     )
     memory = Memory(

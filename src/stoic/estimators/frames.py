@@ -13,7 +13,7 @@ _LARGEST_SQUARED = 1e70  # units: squares of squares stay finite
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetScale:
     """Targets y as (y − location) / unit, and the power of the unit that a loss has."""
 
     location: float = 0.0
@@ -50,7 +50,7 @@ class Frame:
     """
 
     scaling: Scaling
-    target: Target
+    target: TargetScale
     intercept: bool
 
     def model(self, w: Vector) -> tuple[Array, Vector]:

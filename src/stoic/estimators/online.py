@@ -19,7 +19,7 @@ from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.frames import Frame
 from stoic.estimators.locating import outlier_size
 from stoic.estimators.sparsify import with_zeros
-from stoic.estimators.training import Rows, Trainer, group_noise, temperature_of
+from stoic.estimators.training import Trainer, TrainingRows, group_noise, temperature_of
 from stoic.inners.blocks import sums_by
 from stoic.inners.labels import join_labels
 from stoic.losses import Loss
@@ -64,7 +64,7 @@ class Memory:
         losses[here], counts[here] = self.losses, self.counts
         return replace(self, labels=every, losses=losses, counts=counts)
 
-    def with_batch(self, rows: Rows, w: Vector, temperature: float) -> "Memory":
+    def with_batch(self, rows: TrainingRows, w: Vector, temperature: float) -> "Memory":
         """Return the memory with the losses of a batch at w in it."""
         memory = self.joined(rows.labels)
         inner = rows.inner(self.loss)
@@ -78,12 +78,12 @@ class Memory:
             tau = temperature_of(temperature, losses, group_noise(rows, inner.losses(w), means))
         return replace(memory, losses=losses, counts=counts, temperature=tau)
 
-    def places(self, rows: Rows) -> NDArray[np.intp]:
+    def places(self, rows: TrainingRows) -> NDArray[np.intp]:
         """Return the numbers that the groups of a batch have among all."""
         return join_labels(self.labels, rows.labels)[1][len(self.labels) :]
 
 
-def group_sizes(rows: Rows) -> Vector:
+def group_sizes(rows: TrainingRows) -> Vector:
     """Return how many rows each group has, or what they weigh."""
     weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     return sums_by(rows.codes, weight, rows.n_groups)
@@ -105,7 +105,7 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, 
     return memory, answer, (result,) if more is None else (result, more), reached
 
 
-def mean_curvature(rows: Rows, loss: Loss, w: Vector) -> float:
+def mean_curvature(rows: TrainingRows, loss: Loss, w: Vector) -> float:
     """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d, by random signs."""
     some = rows.sample(_SOME_ROWS)
     some = some.part(some.squares <= outlier_size(some.squares))  # a wild one would hold the weights for good

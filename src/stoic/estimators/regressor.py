@@ -8,10 +8,10 @@ from sklearn.base import RegressorMixin
 
 from stoic.checks import check_one_of, check_positive, check_probability
 from stoic.errors import InvalidProblem
-from stoic.estimators.base import Batch, GroupDROModel
-from stoic.estimators.frames import Frame, Target
+from stoic.estimators.base import CheckedRows, GroupDROModel
+from stoic.estimators.frames import Frame, TargetScale
 from stoic.estimators.locating import group_medians, spread, weighted_quantile
-from stoic.estimators.training import Rows
+from stoic.estimators.training import TrainingRows
 from stoic.losses import Absolute, Huber, Loss, Quantile, Squared
 from stoic.solvers import Method
 
@@ -202,8 +202,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         KeyboardInterrupt
             By Ctrl-C; the fit so far is kept.
         """
-        batch = self._batch(X, y, groups, sample_weight, reset=True)
-        self._train(batch, self._target(batch))
+        checked = self._checked_rows(X, y, groups, sample_weight, reset=True)
+        self._train(checked, self._target(checked))
         return self
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
@@ -224,13 +224,13 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         """
         if not hasattr(self, "coef_"):
             return self.fit(X, y, groups, sample_weight)
-        self._learn(self._batch(X, y, groups, sample_weight, reset=False))
+        self._learn(self._checked_rows(X, y, groups, sample_weight, reset=False))
         return self
 
-    def _batch(self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool) -> Batch:
+    def _checked_rows(self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool) -> CheckedRows:
         self._check_settings()
-        batch = self._checked(X, y, groups, sample_weight, y_numeric=True, reset=reset)
-        return batch._replace(y=np.asarray(batch.y, dtype=np.float64))
+        checked = self._checked(X, y, groups, sample_weight, y_numeric=True, reset=reset)
+        return checked._replace(y=np.asarray(checked.y, dtype=np.float64))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted targets, of shape (n,)."""
@@ -255,24 +255,24 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
             return Absolute(_SMOOTHING * scale)
         return Quantile(self.quantile, _SMOOTHING * scale)
 
-    def _target(self, batch: Batch) -> Target:
+    def _target(self, checked: CheckedRows) -> TargetScale:
         """Return targets about their median, in units of their spread within groups."""
-        y, weight, p = batch.y, batch.weight, len(batch.labels)
+        y, weight, p = checked.y, checked.weight, len(checked.labels)
         location = weighted_quantile(y, weight, 0.5) if self.fit_intercept else 0.0
-        centers = group_medians(y, batch.codes, p, weight) if self.fit_intercept else np.zeros(p)
+        centers = group_medians(y, checked.codes, p, weight) if self.fit_intercept else np.zeros(p)
         with np.errstate(over="ignore"):
-            unit = spread(y - centers[batch.codes], weight) or spread(y - location, weight) or 1.0
+            unit = spread(y - centers[checked.codes], weight) or spread(y - location, weight) or 1.0
         if not 1.0 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
             raise InvalidProblem(
                 f"the targets spread by {unit:g}, and the squares of such numbers cannot be computed with; give "
                 f"them in another unit."
             )
-        return Target(location, unit, 2 if self.loss in {"squared", "huber"} else 1)
+        return TargetScale(location, unit, 2 if self.loss in {"squared", "huber"} else 1)
 
-    def _rows(self, batch: Batch, frame: Frame) -> Rows:
+    def _rows(self, checked: CheckedRows, frame: Frame) -> TrainingRows:
         if self.loss == "squared":
-            frame.target.check_squares(batch.y)
-        return super()._rows(batch, frame)
+            frame.target.check_squares(checked.y)
+        return super()._rows(checked, frame)
 
     def _shaped(self, coef: NDArray[Any], intercept: NDArray[Any]) -> tuple[Any, Any]:
         return coef[0], intercept[0]

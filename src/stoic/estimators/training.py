@@ -42,7 +42,7 @@ _LEAST_SCALE = 1e-6  # of the targets' spread: where a model fits more than half
 
 
 @dataclass(frozen=True)
-class Rows:
+class TrainingRows:
     """Checked rows: columns and targets on one scale, group numbers, and weights if there are any.
 
     With more than two classes, targets are their numbers, and a model has weights for each.
@@ -111,11 +111,11 @@ class Rows:
     def _checked(self) -> GroupLoss:
         return GroupLoss(self.X, self.y, self.codes, sample_weight=self.weight, intercept=self.intercept)
 
-    def within_reach(self, w: Vector, loss: Loss) -> "Rows":
+    def within_reach(self, w: Vector, loss: Loss) -> "TrainingRows":
         """Return the rows with no target so far from what w predicts that sums lose their digits to it."""
         return self if width_of(loss) is None else self._with_targets(within_reach(self.y, self.predict(w)))
 
-    def calmed(self, w: Vector, loss: Loss) -> "Rows":
+    def calmed(self, w: Vector, loss: Loss) -> "TrainingRows":
         """Return the rows with wild targets at the edge of ordinary outliers about what w predicts."""
         width = width_of(loss)
         if width is None:
@@ -126,19 +126,19 @@ class Rows:
         """Return what a model of one output predicts for the rows."""
         return self._checked.predict(w, self._checked.everything())
 
-    def _with_targets(self, y: Vector) -> "Rows":
+    def _with_targets(self, y: Vector) -> "TrainingRows":
         if y is self.y:
             return self
         rows = replace(self, y=y)
         rows.__dict__["_checked"] = self._checked.with_target(y)  # columns are not checked again
         return rows
 
-    def part(self, chosen: NDArray[Any]) -> "Rows":
+    def part(self, chosen: NDArray[Any]) -> "TrainingRows":
         """Return some of the rows, by number or by a mask."""
         weight = None if self.weight is None else self.weight[chosen]
         return replace(self, X=self.X[chosen], y=self.y[chosen], codes=self.codes[chosen], weight=weight)
 
-    def sample(self, size: int) -> "Rows":
+    def sample(self, size: int) -> "TrainingRows":
         """Return up to `size` rows that count, as many of each group; which, is drawn once and for all."""
         counted = np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight)
         shuffled = np.random.default_rng(0).permutation(counted)
@@ -159,7 +159,7 @@ class Trained:
 
     w: Vector
     loss: Loss
-    rows: Rows
+    rows: TrainingRows
     problem: Problem
     results: tuple[Result, ...]
     n_average: int
@@ -196,7 +196,7 @@ class Trainer:
 
     Parameters
     ----------
-    rows : Rows
+    rows : TrainingRows
     loss_at : function of a scale
         The loss for residuals of that scale; where it does not depend on it, `has_scale` is False.
     regularizer : Regularizer
@@ -210,7 +210,7 @@ class Trainer:
     watch : Watch
     """
 
-    rows: Rows
+    rows: TrainingRows
     loss_at: Callable[[float], Loss]
     has_scale: bool
     regularizer: Regularizer
@@ -275,7 +275,7 @@ class Trainer:
         """Return the objective on a sample of the rows."""
         return problem.with_inner(self.rows.sample(_SAMPLE).inner(loss)).objective
 
-    def _reaches(self, moved: Rows, w: Vector) -> bool:
+    def _reaches(self, moved: TrainingRows, w: Vector) -> bool:
         """Whether w fits a target where it was moved to, so that it is to be moved farther."""
         return moved is not self.rows and is_reached(self.rows.y, moved.y, self.rows.predict(w))
 
@@ -303,7 +303,7 @@ def temperature_of(temperature: float, losses: Vector, noise: float) -> float | 
     return temperature * max(math.hypot(float(losses.std()), _NOISE * noise), _EQUAL * mean)
 
 
-def group_noise(rows: Rows, losses: Vector, means: Vector) -> float:
+def group_noise(rows: TrainingRows, losses: Vector, means: Vector) -> float:
     """Return the typical error of the mean losses of the groups, from the losses of the rows."""
     weight = np.ones(len(losses)) if rows.weight is None else rows.weight
     shares = weight / sums_by(rows.codes, weight, rows.n_groups)[rows.codes]

@@ -13,7 +13,7 @@ from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.files import load_columns, load_model, save_model
 from stoic.estimators.regressor import GroupDRORegressor
-from stoic.fitting.schemas import Schema, Table, read_labels
+from stoic.fitting.schemas import FileRows, Schema, read_labels
 from stoic.reports.text_tables import as_csv
 from stoic.storage.atomic import replace_file
 
@@ -27,7 +27,7 @@ class Fitted(NamedTuple):
 
     model: GroupDROModel
     schema: Schema
-    table: Table
+    table: FileRows
 
 
 def fit_file(

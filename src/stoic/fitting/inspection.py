@@ -13,7 +13,7 @@ from stoic.estimators.base import GroupDROModel
 from stoic.estimators.locating import spread
 from stoic.estimators.tail_index import TailIndex, advice, tail_index
 from stoic.fitting.files import load_fitted
-from stoic.fitting.schemas import Schema, Table
+from stoic.fitting.schemas import FileRows, Schema
 from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
 
@@ -94,7 +94,7 @@ def _weights(model: GroupDROModel, schema: Schema) -> Section:
     return Section("Weights", head, rows, notes)
 
 
-def inspect_rows(table: Table, schema: Schema) -> list[Section]:
+def inspect_rows(table: FileRows, schema: Schema) -> list[Section]:
     """Return what the rows of a file are like: targets, tails and groups, and which loss suits them."""
     y: Any = table.y
     sections = [_columns(table, schema)]
@@ -109,7 +109,7 @@ def inspect_rows(table: Table, schema: Schema) -> list[Section]:
 _TARGET_HEAD = ("rows of", "rows", "median", "spread", "mean", "largest |y|", "tail index")
 
 
-def _columns(table: Table, schema: Schema) -> Section:
+def _columns(table: FileRows, schema: Schema) -> Section:
     n, d = table.X.shape
     n_entries = int(getattr(table.X, "nnz", table.X.size))
     rows = [("rows", f"{n:,}"), ("columns of the matrix", f"{d:,}"), ("entries per row", f"{n_entries / n:.1f}")]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stoic.datasets.encoding import Encoding
 
 
-class Table(NamedTuple):
+class FileRows(NamedTuple):
     """Rows of a file: a matrix, and what was asked for of targets, groups and weights."""
 
     X: Any
@@ -56,7 +56,7 @@ class Schema:
         """The names of the columns of the matrix; None where they have none."""
         return None if self.encoding is None else self.encoding.names
 
-    def read(self, path: Path, *, classifies: bool | None = None) -> "tuple[Schema, Table]":
+    def read(self, path: Path, *, classifies: bool | None = None) -> "tuple[Schema, FileRows]":
         """Return the rows of a file to fit, and the schema with their encoding.
 
         Parameters
@@ -68,7 +68,7 @@ class Schema:
         if is_libsvm(path):
             self._check_unnamed(path)
             X, y = read_libsvm(path)
-            return self, Table(X, y, None, None)
+            return self, FileRows(X, y, None, None)
         from stoic.datasets.encoding import Encoding  # noqa: PLC0415 - imports pyarrow
 
         columns = read_columns(path)
@@ -83,20 +83,20 @@ class Schema:
         y = target.as_labels() if is_class else target.as_numbers()
         return replace(self, encoding=encoding), self._table(encoding.apply(features), y, by_name)
 
-    def read_features(self, path: Path, n_columns: int) -> Table:
+    def read_features(self, path: Path, n_columns: int) -> FileRows:
         """Return rows to predict by so many columns; those of targets and weights may be there or not."""
         if self.encoding is None:
-            return Table(_widened(path, read_libsvm(path)[0], n_columns), None, None, None)
+            return FileRows(_widened(path, read_libsvm(path)[0], n_columns), None, None, None)
         if is_libsvm(path):
             raise InvalidProblem(f"{path} is a LIBSVM file, but the model was fitted to named columns.")
         columns = read_columns(path)
         by_name = {column.name: column for column in columns}
         return self._table(self.encoding.apply(self._features(columns)), None, by_name)
 
-    def _table(self, X: Any, y: NDArray[Any] | None, by_name: "Mapping[str, Column]") -> Table:
+    def _table(self, X: Any, y: NDArray[Any] | None, by_name: "Mapping[str, Column]") -> FileRows:
         group, weight = by_name.get(str(self.group)), by_name.get(str(self.weight))
         labels = None if group is None else group.as_labels()
-        return Table(X, y, labels, None if weight is None or y is None else weight.as_numbers())
+        return FileRows(X, y, labels, None if weight is None or y is None else weight.as_numbers())
 
     def _features(self, columns: "Sequence[Column]") -> "list[Column]":
         roles = {self.target, self.group, self.weight, *self.leave_out}

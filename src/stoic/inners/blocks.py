@@ -40,7 +40,7 @@ def block_sizes(size: int, blocks: int) -> IntArray | int:
     return np.repeat(sizes, sizes)
 
 
-def block_means(samples: Array, blocks: int) -> Array:
+def means_over_blocks(samples: Array, blocks: int) -> Array:
     """Return the means over `blocks` parts of the last axis: (p, size) becomes (blocks, p)."""
     size = samples.shape[-1]
     if blocks == 1:

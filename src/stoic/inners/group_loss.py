@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from stoic.inners.blocks import block_means, require_one_block, sums_by
+from stoic.inners.blocks import means_over_blocks, require_one_block, sums_by
 from stoic.inners.designs import Matrix, RowBatch, make_design
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
@@ -223,7 +223,7 @@ class GroupLoss:
     def value_at(self, prediction: Array, batch: RowBatch, blocks: int = 1) -> Array:
         """Return what `value` returns where the model predicts `prediction`."""
         if batch.rows is not None:
-            return block_means(self.loss.value(prediction, self.y.take(batch.rows)), blocks)
+            return means_over_blocks(self.loss.value(prediction, self.y.take(batch.rows)), blocks)
         require_one_block(blocks)
         losses = self.weighed(self.loss.value(prediction, self.y))
         return sums_by(self.grouped_rows.codes, losses, self.n_groups)[None]

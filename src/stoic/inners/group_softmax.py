@@ -9,7 +9,7 @@ from scipy.special import logsumexp, softmax
 
 from stoic.checks import check_count
 from stoic.errors import InvalidProblem
-from stoic.inners.blocks import block_means, require_one_block, sums_by
+from stoic.inners.blocks import means_over_blocks, require_one_block, sums_by
 from stoic.inners.designs import RowBatch
 from stoic.inners.group_loss import GroupLoss
 from stoic.protocols import Array, Vector
@@ -97,7 +97,7 @@ class GroupSoftmax:
         """Return the block means of the cross-entropies, of shape (blocks, p)."""
         losses = self._losses(w, batch)
         if batch.rows is not None:
-            return block_means(losses, blocks)
+            return means_over_blocks(losses, blocks)
         require_one_block(blocks)
         rows = self.one.grouped_rows
         return sums_by(rows.codes, self.one.weighed(losses), rows.n_groups)[None]

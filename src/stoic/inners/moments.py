@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from stoic.inners.blocks import block_means, require_one_block
+from stoic.inners.blocks import means_over_blocks, require_one_block
 from stoic.inners.designs import Matrix, RowBatch, make_design
 from stoic.inners.groups import GroupedRows
 from stoic.inners.validation import check_matrix
@@ -74,7 +74,7 @@ class Moments:
         if batch.rows is None:
             require_one_block(blocks)
         returns = self.predict(w, batch).ravel()
-        return block_means(np.stack([returns, np.square(returns)]), blocks)
+        return means_over_blocks(np.stack([returns, np.square(returns)]), blocks)
 
     def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of x and 2 (xᵀw) x, of shape (blocks, 2, d)."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stoic.codes import LINEAR, OuterCode
-from stoic.outers.shifted import check_length, finite_vector
+from stoic.outers.shifted import check_entries, finite_vector
 from stoic.protocols import Array, Vector
 
 
@@ -57,7 +57,7 @@ class Linear:
         """Return ∇f(u) = c."""
         if self._c is None:
             return np.full(len(u), 1.0 / len(u))
-        check_length("weights", self._c, u)
+        check_entries("weights", self._c, u)
         return self._c.copy()
 
     def code(self, p: int) -> OuterCode:

@@ -13,7 +13,7 @@ from stoic.errors import InvalidParameter
 from stoic.outers.shifted import (
     above,
     baseline_of,
-    check_length,
+    check_entries,
     finite_vector,
     keep_baseline,
     log_mean_exp,
@@ -116,5 +116,5 @@ class LogSumExp:
         u = above(self._b, u)
         if self._pi is None:
             return u
-        check_length("prior", self._pi, u)
+        check_entries("prior", self._pi, u)
         return u if self._pi.all() else np.where(self._pi > 0.0, u, -np.inf)

@@ -46,7 +46,7 @@ def above(baseline: Vector | None, u: Vector) -> Vector:
     """Return u − b."""
     if baseline is None:
         return u
-    check_length("baseline", baseline, u)
+    check_entries("baseline", baseline, u)
     return np.asarray(u - baseline)
 
 
@@ -61,7 +61,7 @@ def finite_vector(name: str, values: ArrayLike) -> Vector:
     return vector
 
 
-def check_length(name: str, expected: Vector, u: Vector) -> None:
+def check_entries(name: str, expected: Vector, u: Vector) -> None:
     """Raise `InvalidParameter` unless u has as many entries as a parameter."""
     if len(u) != expected.size:
         raise InvalidParameter(f"{name} has {expected.size} entries for {len(u)} values; give one for each.")

@@ -120,7 +120,7 @@ def _expected_smoothness(changes: list[tuple[float, float]]) -> float:
     return squares / products if products > 0.0 else 0.0
 
 
-class Noise(NamedTuple):
+class NoiseScale(NamedTuple):
     """Robust estimates of (E‖∇g‖²)^½, σ₀ and σ₁, and ‖∇f‖ at the robust mean of g."""
 
     slope: float
@@ -129,7 +129,7 @@ class Noise(NamedTuple):
     sigma1: float
 
 
-def noise(parts: list[Sample], w: Vector) -> Noise:
+def noise(parts: list[Sample], w: Vector) -> NoiseScale:
     """Return robust estimates from block means at w, blocks of all parts together."""
     problem = parts[0].problem
     p, d = problem.inner.shape
@@ -145,7 +145,7 @@ def noise(parts: list[Sample], w: Vector) -> Noise:
     per_sample = math.sqrt(sum(part.size for part in parts) / len(values))
     sigma0, sigma1 = per_sample * median_distance(values, y), per_sample * far
     slope = float(np.linalg.norm(problem.outer.gradient(y)))
-    return Noise(slope, math.hypot(size, sigma1), sigma0, sigma1)
+    return NoiseScale(slope, math.hypot(size, sigma1), sigma0, sigma1)
 
 
 def _jacobian_noise(parts: list[Sample], w: Vector, blocks: int) -> tuple[float, float]:
