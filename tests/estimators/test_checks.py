@@ -5,18 +5,27 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import stoic
 
-MODELS = [
-    stoic.GroupDRORegressor(),
+DEFAULTS = [stoic.GroupDRORegressor(), stoic.GroupDROClassifier()]
+OTHERS = [
     stoic.GroupDRORegressor("squared", penalty="none", standardize=False),
     stoic.GroupDRORegressor("absolute", penalty="elasticnet"),
     stoic.GroupDRORegressor("quantile", penalty="l1", standardize=True),
-    stoic.GroupDROClassifier(),
     stoic.GroupDROClassifier(penalty="elasticnet", standardize=False),
 ]
 
 
-@pytest.mark.filterwarnings("ignore::stoic.MissingGroupsWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(MODELS)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::stoic.MissingGroupsWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+@parametrize_with_checks(DEFAULTS)
 def test_a_model_is_as_scikit_learn_has_it(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.sampled(4)
+@parametrize_with_checks(OTHERS)
+def test_a_model_of_other_settings_is_as_scikit_learn_has_it(estimator, check):
     check(estimator)

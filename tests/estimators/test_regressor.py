@@ -383,9 +383,8 @@ def test_sparse_rows_are_never_filled_in():
     """A fit takes at most twenty vectors as long as a row beside the rows."""
     d, n = 200_000, 2000
     rng = np.random.default_rng(6)
-    X = sp.csr_array(
-        (rng.standard_normal(20 * n), rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)), (n, d)
-    )
+    columns, ends = rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)
+    X = sp.csr_array((rng.standard_normal(20 * n), columns.astype(np.int32), ends.astype(np.int32)), (n, d))
     y, groups = rng.standard_t(2.5, n), np.arange(n) % 6
     few = {"max_epochs": 30, "random_state": 0}
     GroupDRORegressor(**few).fit(X[:500], y[:500], groups=groups[:500])  # kernels

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import stoic
 
-BUDGET, POWERS = 8_000, ((20, 0), (0, -10), (-7, 3))
+BUDGET, POWERS = 4_000, ((20, 0), (0, -10), (-7, 3))
 CASES = tuple(itertools.product(("dense", "csr"), ("squared", "huber"), ("zero", "l2", "l1")))
 METHODS = ("auto", "rrosc-growing", "rrosc")
 

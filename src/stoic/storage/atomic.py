@@ -52,9 +52,10 @@ def replace_file(path: Path, content: bytes | str) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "notes.txt"
-    >>> replace_file(path, "calm")
-    >>> path.read_text()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "notes.txt"
+    ...     replace_file(path, "calm")
+    ...     path.read_text()
     'calm'
     """
     with replacing(path) as file:
