@@ -1,4 +1,4 @@
-"""What kernels ask of a vector: one answer for both forms, in Python and compiled."""
+"""Vectors of any form: one answer for both forms."""
 
 import itertools
 import math
@@ -6,10 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from engines import wrapped
 from engines.vectors import (
     STORAGE,
-    copied,
     explicit,
     make_scaled,
     make_thresholded,
@@ -28,7 +26,6 @@ PACKED = np.ascontiguousarray(Z[COLUMNS])
 
 any_storage = pytest.mark.parametrize("storage", STORAGE)
 both_tails = pytest.mark.parametrize("has_tail", [False, True])
-both_bodies = pytest.mark.parametrize("body", [forms, wrapped], ids=["python", "compiled"])
 
 
 class Case:
@@ -83,19 +80,19 @@ def test_a_form_and_a_vector_take_the_same_steps(kind, storage, has_tail):
     form, n_refreshed = case.form, 0
     for t in range(150):
         step, row, factor, q = 0.05, rng.integers(0, N), 0.2 * rng.standard_normal(), rng.random(3)
-        if wrapped.needs_refresh(form, step, case.l1):
-            wrapped.refresh(form)
+        if forms.needs_refresh(form, step, case.l1):
+            forms.refresh(form)
             n_refreshed += 1
-        assert wrapped.product(data, form, row) == pytest.approx(X[row] @ case.w[:D], rel=1e-9, abs=1e-10)
-        assert wrapped.is_calm(form, 1.0)
-        wrapped.note_move(form, 100.0)
-        wrapped.add(data, form, row, factor)
+        assert forms.product(data, form, row) == pytest.approx(X[row] @ case.w[:D], rel=1e-9, abs=1e-10)
+        assert forms.reserve(form, 1.0)
+        forms.note_move(form, 100.0)
+        forms.add(data, form, row, factor)
         case.add(factor * X[row])
         if t % 3 == 0:
-            wrapped.add_columns(form, COLUMNS, PACKED, q, -0.1)
+            forms.add_columns(form, COLUMNS, PACKED, q, -0.1)
             case.add(-0.1 * Z @ q)
-        tail = wrapped.intercept(form) + 0.3 * rng.standard_normal()
-        wrapped.settle(form, step, case.l1, case.l2, tail, case.radius, has_tail)
+        tail = forms.intercept(form) + 0.3 * rng.standard_normal()
+        forms.settle(form, step, case.l1, case.l2, tail, case.radius, has_tail)
         case.settle(step, tail)
         np.testing.assert_allclose(explicit(form, has_tail=has_tail), case.w, rtol=0.0, atol=1e-10)
     np.testing.assert_allclose(summed(data, form), case.total, rtol=1e-9, atol=1e-9)
@@ -108,150 +105,114 @@ def moved(kind, storage, has_tail):
     """Return rows and a form on its way."""
     data, case = STORAGE[storage](matrix_of(D, N)), Case(kind, has_tail)
     for t in range(10):
-        wrapped.add(data, case.form, t, 0.3)
-        wrapped.settle(case.form, 0.05, case.l1, case.l2, 0.1 * t, case.radius, has_tail)
+        forms.add(data, case.form, t, 0.3)
+        forms.settle(case.form, 0.05, case.l1, case.l2, 0.1 * t, case.radius, has_tail)
     return data, case
 
 
 @any_kind
 @any_storage
 @both_tails
-def test_both_bodies_of_each_function_do_the_same(kind, storage, has_tail):
-    data, case = moved(kind, storage, has_tail)
-    q = np.array([0.2, 0.0, 0.8])
-    changes = {
-        "add": lambda body, form: body.add(data, form, 4, -0.7),
-        "add_columns": lambda body, form: body.add_columns(form, COLUMNS, PACKED, q, 0.4),
-        "note_move": lambda body, form: body.note_move(form, 3.5),
-        "is_calm": lambda body, form: body.is_calm(form, 2.5),
-        "refresh": lambda body, form: body.refresh(form),
-        "settle": lambda body, form: body.settle(form, 0.1, case.l1, case.l2, 0.5, case.radius, has_tail),
-        "product": lambda body, form: body.product(data, form, 5),
-        "product_with_reference": lambda body, form: body.product_with_reference(
-            data, form, Z, 5, 2, np.full(N, np.nan)
-        ),
-        "intercept": lambda body, form: body.intercept(form),
-        "needs_refresh": lambda body, form: body.needs_refresh(form, 1e9, case.l1),
-        "exceeds": lambda body, form: body.exceeds(form, 1.3, 1.0, 0.1),
-    }
-    for name, change in changes.items():
-        ours, theirs = copied(case.form), copied(case.form)
-        left, right = change(forms, ours), change(wrapped, theirs)
-        assert left is right is None or left == pytest.approx(right, rel=1e-12), name
-        np.testing.assert_allclose(ours.scalars, theirs.scalars, rtol=1e-9, atol=1e-11, err_msg=name)
-        np.testing.assert_allclose(explicit(ours), explicit(theirs), rtol=1e-11, atol=1e-12, err_msg=name)
-        np.testing.assert_allclose(summed(data, ours), summed(data, theirs), rtol=1e-9, atol=1e-10, err_msg=name)
-
-
-@any_kind
-@any_storage
-@both_tails
-@both_bodies
-def test_a_product_a_move_and_a_refresh(kind, storage, has_tail, body):
+def test_a_product_a_move_and_a_refresh(kind, storage, has_tail):
     data, case = moved(kind, storage, has_tail)
     form, X, w, total = case.form, matrix_of(D, N), explicit(case.form), summed(data, case.form)
     for row in range(N):
-        assert body.product(data, form, row) == pytest.approx(X[row] @ w, rel=1e-10, abs=1e-11)
+        assert forms.product(data, form, row) == pytest.approx(X[row] @ w, rel=1e-10, abs=1e-11)
         for group in (0, 2):
             along = np.full(N, np.nan)
             for _ in range(2):
-                found = body.product_with_reference(data, form, Z, row, group, along)
+                found = forms.product_with_reference(data, form, Z, row, group, along)
                 assert found == pytest.approx(X[row] @ Z[:, group], abs=1e-12)
-        body.add(data, form, row, 0.6)
+        forms.add(data, form, row, 0.6)
         w = w + 0.6 * X[row]
     q = np.array([0.5, -0.5, 1.0])
-    body.add_columns(form, COLUMNS, PACKED, q, 0.3)
+    forms.add_columns(form, COLUMNS, PACKED, q, 0.3)
     np.testing.assert_allclose(explicit(form), w + 0.3 * Z @ q, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(summed(data, form), total, rtol=1e-8, atol=1e-9)
-    body.refresh(form)
+    forms.refresh(form)
     np.testing.assert_allclose(explicit(form), w + 0.3 * Z @ q, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(summed(data, form), total, rtol=1e-8, atol=1e-9)
-    assert not body.needs_refresh(form, 0.05, case.l1)
+    assert not forms.needs_refresh(form, 0.05, case.l1)
 
 
 def test_kept_product_is_computed_once():
     X, along = matrix_of(D, N), np.full(N, np.nan)
     data = STORAGE["csr"](X)
-    assert forms.kept_product(data, Z, 4, 1, along) == pytest.approx(X[4] @ Z[:, 1])
+    assert scaled.kept_product(data, None, Z, 4, 1, along) == pytest.approx(X[4] @ Z[:, 1])
     assert np.flatnonzero(~np.isnan(along)).tolist() == [4]
     along[4] = 77.0
-    assert forms.kept_product(data, Z, 4, 1, along) == 77.0
+    assert scaled.kept_product(data, None, Z, 4, 1, along) == 77.0
 
 
-@both_bodies
-def test_the_intercept_is_apart(body):
+def test_the_intercept_is_apart():
     w = np.arange(4.0)
-    assert body.intercept(make_scaled(w, has_tail=True)) == 3.0
-    assert body.intercept(make_thresholded(w, has_tail=True)) == 3.0
-    assert body.intercept(make_scaled(w)) == body.intercept(make_thresholded(w)) == 0.0
+    assert forms.intercept(make_scaled(w, has_tail=True)) == 3.0
+    assert forms.intercept(make_thresholded(w, has_tail=True)) == 3.0
+    assert forms.intercept(make_scaled(w)) == forms.intercept(make_thresholded(w)) == 0.0
 
 
 # --- calm ---
 
 
-@both_bodies
-def test_a_scaled_form_is_calm_while_u_stays_small(body):
+def test_a_scaled_form_reserve_while_u_stays_small():
     form = make_scaled(np.ones(3), a=1e-3)
-    assert body.is_calm(form, 1e136)
+    assert forms.reserve(form, 1e136)
     for amount in (1.1e137, math.inf, math.nan):  # over a, more than 1e140
-        assert not body.is_calm(form, amount)
-    assert body.is_calm(make_scaled(np.full(3, 5e139)), 1.0)
+        assert not forms.reserve(form, amount)
+    assert forms.reserve(make_scaled(np.full(3, 5e139)), 1.0)
     for size in (6e139, 1e150):
-        assert not body.is_calm(make_scaled(np.full(3, size)), 1.0)
+        assert not forms.reserve(make_scaled(np.full(3, size)), 1.0)
 
 
-@both_bodies
-def test_a_thresholded_form_is_calm_while_what_it_moved_adds_up_to_little(body):
+def test_a_thresholded_form_reserve_while_what_it_moved_adds_up_to_little():
     form = make_thresholded(np.array([1.0, -3e139]))
-    assert body.is_calm(form, 4e139)
+    assert forms.reserve(form, 4e139)
     assert form.scalars[th.SIZE] == pytest.approx(7e139)
-    assert body.is_calm(form, 2e139)
-    assert not body.is_calm(form, 2e139)
+    assert forms.reserve(form, 2e139)
+    assert not forms.reserve(form, 2e139)
     for amount in (math.inf, math.nan):
-        assert not body.is_calm(make_thresholded(np.ones(2)), amount)
+        assert not forms.reserve(make_thresholded(np.ones(2)), amount)
     shrunk = make_thresholded(np.ones(2))
     th.pass_time(shrunk, 1.0, 0.0, 9.0)
-    assert body.is_calm(shrunk, 9e138)
-    assert not body.is_calm(shrunk, 9e138)
+    assert forms.reserve(shrunk, 9e138)
+    assert not forms.reserve(shrunk, 9e138)
 
 
 # --- distances ---
 
 
-@both_bodies
 @pytest.mark.parametrize("make", [make_scaled, make_thresholded])
 @pytest.mark.parametrize("has_tail", [False, True])
-def test_exceeds_compares_with_the_distance_to_the_center(body, make, has_tail):
+def test_exceeds_compares_with_the_distance_to_the_center(make, has_tail):
     w, c = np.array([3.0, 4.0, 1.0]), np.array([0.0, 0.0, 1.0])
     for growth, slack in itertools.product((0.0, 2.0), (0.0, 1.0, math.inf)):
         level = growth * 5.0 + slack
         for far in (0.0, 0.999 * level, 1.001 * level + 1e-9, 1e150):
             expected = far > level or not far < math.inf
-            assert body.exceeds(make(w, c, has_tail=has_tail), far, growth, slack) == expected
+            assert forms.exceeds(make(w, c, has_tail=has_tail), far, growth, slack) == expected
         for far in (math.inf, math.nan):
-            assert body.exceeds(make(w, c, has_tail=has_tail), far, growth, slack)
+            assert forms.exceeds(make(w, c, has_tail=has_tail), far, growth, slack)
 
 
 def test_exceeds_bracket_measures_the_distance_only_where_the_bracket_cannot_tell():
     form = make_thresholded(np.array([3.0, 4.0]))
     form.scalars[th.LOW], form.scalars[th.HIGH] = 0.0, 100.0
-    assert not forms.exceeds_bracket(form, 1.0, 1.0, 2.0)  # below the slack, whatever the distance
-    assert forms.exceeds_bracket(form, 103.0, 1.0, 2.0)  # above, whatever the distance
+    assert not th.exceeds_bracket(form, 1.0, 1.0, 2.0)  # below the slack, whatever the distance
+    assert th.exceeds_bracket(form, 103.0, 1.0, 2.0)  # above, whatever the distance
     assert form.scalars[th.HIGH] == 100.0
-    assert forms.exceeds_bracket(form, 7.5, 1.0, 2.0)
+    assert th.exceeds_bracket(form, 7.5, 1.0, 2.0)
     assert form.scalars[th.LOW] == form.scalars[th.HIGH] == 5.0
-    assert not forms.exceeds_bracket(form, 6.5, 1.0, 2.0)
-    assert forms.exceeds_bracket(form, math.inf, 1.0, 2.0)
-    assert forms.exceeds_bracket(form, math.nan, 1.0, 2.0)
+    assert not th.exceeds_bracket(form, 6.5, 1.0, 2.0)
+    assert th.exceeds_bracket(form, math.inf, 1.0, 2.0)
+    assert th.exceeds_bracket(form, math.nan, 1.0, 2.0)
 
 
-@both_bodies
-def test_moves_are_noted_where_the_distance_is_not_known(body):
+def test_moves_are_noted_where_the_distance_is_not_known():
     form, other = make_thresholded(np.ones(2)), make_scaled(np.ones(2))
     before = other.scalars.copy()
     for _ in range(2):
-        body.note_move(form, 1.5)
-        body.note_move(other, 1.5)
+        forms.note_move(form, 1.5)
+        forms.note_move(other, 1.5)
     assert form.scalars[th.MOVED] == 3.0
     np.testing.assert_array_equal(other.scalars, before)
 
@@ -269,6 +230,8 @@ def test_subtract_shares_and_total(storage):
     for make in (make_scaled, make_thresholded):
         form = make(np.ones(D), n_rows=N)
         form.past[:], form.shares[:] = np.arange(D), shares
+        forms.total_less_shares(form, out)
+        np.testing.assert_array_equal(out, np.arange(D))
         forms.total(data, form, out)
         np.testing.assert_allclose(out, np.arange(D) - shares @ X, rtol=1e-13, atol=1e-14)
         forms.current(form, out)

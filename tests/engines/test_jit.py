@@ -221,7 +221,7 @@ def test_a_folder_that_can_be_read_but_not_written_is_read(cache, said, monkeypa
     def refuse(*arguments, **options):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(jit, "replace_file", refuse)
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     assert compiled(dot, X, X) == (285.0, True)
     assert compiled(scale, 2.0, X) == (0.0, False)

@@ -73,7 +73,7 @@ def test_predict_mean_losses_slopes_of_losses_and_slopes_weigh_and_move(intercep
 
 
 @both_forms
-def test_can_move_bounds_what_any_coordinate_may_move(make):
+def test_reserve_move_bounds_what_any_coordinate_may_move(make):
     _, data, batch, w = setting()
     for largest, weight, calm in (
         (2.0, 1e138, True),
@@ -84,12 +84,12 @@ def test_can_move_bounds_what_any_coordinate_may_move(make):
         weights = np.zeros_like(batch.rows, dtype=float)
         weights[0, 0], weights[1, 1] = 0.5 * weight, -0.5 * weight
         form = form_of(make, w)
-        assert batches.can_move(data._replace(largest=largest), form, weights, 1.0) == calm
+        assert batches.reserve_move(data._replace(largest=largest), form, weights, 1.0) == calm
         assert batches.extent(data._replace(largest=largest), weights) == pytest.approx(weight * largest)
         np.testing.assert_array_equal(explicit(form), w)
     for weight in (math.inf, -math.inf, math.nan):
         weights[0, 0] = weight
-        assert not batches.can_move(data, form_of(make, w), weights, 1.0)
+        assert not batches.reserve_move(data, form_of(make, w), weights, 1.0)
 
 
 def test_the_largest_entry_of_the_data_is_at_least_one():
@@ -113,7 +113,7 @@ def reference_for(z, *, intercept=False, levels=(1.0, 1.0, 0.0, 0.0)):
     columns = np.flatnonzero(Z.any(axis=1))
     tail = z[:, D].copy() if intercept else np.zeros(P)
     y, norm = np.array([1.0, 2.0, 3.0]), float(np.linalg.norm(z))
-    return rosc.Reference(y, Z, columns.astype(np.uint32), Z[columns], tail, norm, *levels)
+    return rosc.ReferenceArrays(y, Z, columns.astype(np.uint32), Z[columns], tail, norm, *levels)
 
 
 def unknown():
@@ -147,7 +147,7 @@ def test_batches_and_samples_stray_as_truncate_decides(intercept, storage, make,
                 levels = stoic.Levels(1.0, 0.0 if share == math.inf else growth * share * far / distance, 1.0, 0.0)
                 levels = levels._replace(slack_z=(1.0 - growth) * share * far)
                 reference = reference_for(z0, intercept=intercept, levels=levels)
-                count = rosc.stray_samples if by_sample else rosc.stray_batch
+                count = rosc.drop_stray_samples if by_sample else rosc.drop_stray_batch
                 left = slopes.copy()
                 found = count(data, reference, numbers, form, batch.rows, left)
                 cut = [truncate(part, z0, levels.radius_z(distance))[1] for part in (parts if by_sample else [z])]
@@ -186,7 +186,7 @@ def test_a_jacobian_that_is_not_finite_strays_whatever_the_slack(slope, slack, m
     slopes[1, 0] = slope
     z = (slopes[:, :, None] * inner.X[batch.rows]).mean(axis=1)
     assert truncate(z, z0, slack)[1]
-    for count in (rosc.stray_samples, rosc.stray_batch):
+    for count in (rosc.drop_stray_samples, rosc.drop_stray_batch):
         left = slopes.copy()
         assert count(data, reference, unknown(), form, batch.rows, left) >= 1
         assert not left[:, 0].any()

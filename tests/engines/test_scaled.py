@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from checks import generated, vectors
-from engines import wrapped
 from engines.vectors import STORAGE, explicit, make_scaled, matrix_of, regularizer_of, summed
+from stoic.engines.kernels import rows
 from stoic.engines.kernels.vectors import scaled
 from stoic.engines.kernels.vectors.scaled import HOLDS, PEAK, SUM_A, TAIL, UC, UU, A, B
 from stoic.regularizers import prox_in_ball
@@ -51,7 +51,7 @@ def test_settle_scaled_is_the_prox_in_the_ball(has_tail, weight, w, c, a, b, tai
     form = make_scaled(w, c, a=a, b=b, weight=weight, has_tail=has_tail)
     ahead = np.append(w[:-1], tail) if has_tail else w
     regularizer = regularizer_of(0.0, l2, has_tail=has_tail, anchor=c, weight=weight)
-    theta = scaled.settle_scaled(form, step, l2, tail, radius, has_tail)
+    theta = scaled.settle_scaled(form, step, 0.0, l2, tail, radius, has_tail)
     expected = prox_in_ball(regularizer, ahead, step, c, radius)
     scale = max(np.linalg.norm(ahead), np.linalg.norm(c), np.linalg.norm(w), 1e-12)
     np.testing.assert_allclose(explicit(form, has_tail=has_tail), expected, rtol=0.0, atol=1e-10 * scale)
@@ -66,7 +66,7 @@ def test_a_step_ends_on_the_edge_of_the_ball_however_far_it_went(has_tail, l2, s
     c = np.array([1.0, 1.0, -1.0, 0.0])[: 3 + has_tail]
     ahead = c + size * np.array([1.0, -2.0, 0.5, 1.0])[: 3 + has_tail]
     form = make_scaled(ahead, c, has_tail=has_tail)
-    scaled.settle_scaled(form, 0.1, l2, size, 0.5, has_tail)
+    scaled.settle_scaled(form, 0.1, 0.0, l2, size, 0.5, has_tail)
     expected = prox_in_ball(regularizer_of(0.0, l2, has_tail=has_tail), ahead, 0.1, c, 0.5)
     np.testing.assert_allclose(explicit(form, has_tail=has_tail), expected, atol=1e-9)
 
@@ -85,7 +85,7 @@ def test_ball_theta_is_the_root(largest, ridge):
 
 def test_without_a_ball_no_step_is_shortened():
     form = make_scaled(np.full(3, 1e139))
-    assert scaled.settle_scaled(form, 0.1, 0.0, 0.0, math.inf, False) == 1.0
+    assert scaled.settle_scaled(form, 0.1, 0.0, 0.0, 0.0, math.inf, False) == 1.0
 
 
 # --- the form made anew ---
@@ -99,11 +99,11 @@ def test_squared_distance_flush_and_current_scaled(w, c, a, b):
     lost = 1e-12 * (size + c @ c + w @ w)
     np.testing.assert_allclose(explicit(form, has_tail=True), w, rtol=1e-12, atol=1e-14 * (1.0 + np.abs(c).max()))
     assert scaled.squared_distance(form) == pytest.approx(size, rel=1e-12, abs=lost)
-    assert scaled.needs_flush(form) == (a < 1e-4)
+    assert scaled.needs_flush(form, 0.1, 0.0) == (a < 1e-4)
     before = explicit(form)
     scaled.flush(form)
     assert (form.scalars[A], form.scalars[B]) == (1.0, b)
-    assert not scaled.needs_flush(form)
+    assert not scaled.needs_flush(form, 0.1, 0.0)
     np.testing.assert_allclose(explicit(form), before, rtol=1e-12, atol=1e-14 * (1.0 + np.abs(c).max()))
     assert_sums(form)
 
@@ -126,7 +126,7 @@ def test_a_form_that_was_far_out_sums_up_when_it_is_back():
     form = make_scaled(np.array([1e9, 1.0]), np.array([0.3, 0.1]))
     for factor in (-1e9, 1e-3):
         scaled.add_scaled(X, form, 0, factor)
-        scaled.settle_scaled(form, 0.1, 0.0, 0.0, math.inf, False)
+        scaled.settle_scaled(form, 0.1, 0.0, 0.0, 0.0, math.inf, False)
     assert_sums(form, 1e-12)
 
 
@@ -199,7 +199,7 @@ def test_let_go_makes_what_was_held_a_part_of_u_and_it_can_be_held_again(zero):
     form = make_scaled(w, c, a=0.4, b=0.8, Z=Z)
     for _ in range(3):
         scaled.hold(form, np.array([1.0, 0.0, -2.0]), -0.3)
-        scaled.settle_scaled(form, 0.1, 0.5, 0.0, math.inf, False)
+        scaled.settle_scaled(form, 0.1, 0.0, 0.5, 0.0, math.inf, False)
         scaled.add_scaled(X, form, 2, 0.1)
         assert_sums(form)
         w, past = explicit(form), summed(X, form)
@@ -226,14 +226,14 @@ def test_held_or_along_columns_a_step_leads_to_the_same_vector_and_sum():
     for t in range(300):
         q, radius = rng.random(2), 1.0 if t % 3 else math.inf
         for form in (holding, packed):
-            if scaled.needs_flush(form):
+            if scaled.needs_flush(form, 0.1, 0.0):
                 scaled.flush(form)
             scaled.add_scaled(X, form, t % 6, 0.1)
             if form is holding:
                 scaled.hold(form, q, -0.05)
             else:
                 scaled.add_scaled_columns(form, columns, np.ascontiguousarray(Z[columns]), q, -0.05)
-            scaled.settle_scaled(form, 0.05, 0.4, 0.0, radius, False)
+            scaled.settle_scaled(form, 0.05, 0.0, 0.4, 0.0, radius, False)
     for form in (holding, packed):
         assert_sums(form)
     np.testing.assert_allclose(explicit(holding), explicit(packed), rtol=1e-10)
@@ -257,9 +257,9 @@ def test_total_scaled_less_the_shares_is_the_sum_of_all_values(storage, has_tail
         scaled.add_scaled(data, form, row, -0.1)
         if holds and row % 2:
             scaled.hold(form, np.array([0.3, 0.7]), 0.1)
-        scaled.settle_scaled(form, 0.1, l2, s[TAIL] + 0.2, radius, has_tail)
+        scaled.settle_scaled(form, 0.1, 0.0, l2, s[TAIL] + 0.2, radius, has_tail)
         seen, tails = seen + explicit(form), tails + s[TAIL]
-        if scaled.needs_flush(form):
+        if scaled.needs_flush(form, 0.1, 0.0):
             scaled.flush(form)
     out = np.empty(5)
     scaled.total_scaled(form, out)
@@ -274,7 +274,7 @@ def test_the_share_of_a_row_is_the_sum_of_scales_times_its_factor():
     scaled.add_scaled(X, form, 1, 3.0)
     assert form.shares.tolist() == [0.0, 24.0, 0.0, 0.0, 0.0, 0.0]
     assert form.u.tolist() == [0.0, 6.0, 0.0]
-    assert wrapped.dot(X, 1, form.u) == 6.0
+    assert rows.dot(X, 1, form.u) == 6.0
     out = np.empty(3)
     scaled.current_scaled(form, out)
     assert out.tolist() == [0.0, 3.0, 0.0]

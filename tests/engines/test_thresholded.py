@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from checks import generated, vectors
-from engines import wrapped
 from engines.vectors import STORAGE, copied, explicit, make_thresholded, matrix_of, regularizer_of, summed
+from stoic.engines.kernels.jit import kernel
 from stoic.engines.kernels.vectors import ball as in_ball, thresholded as th
 from stoic.engines.kernels.vectors.thresholded import N_BUCKETS, N_LINES
 from stoic.regularizers import prox_in_ball
@@ -85,25 +85,21 @@ def test_a_touch_moves_the_value_and_leaves_the_past(v, step):
 
 @any_storage
 @any_penalty
-def test_thresholded_product_and_add_thresholded_are_the_same_compiled_and_in_python(storage, l1, l2):
+def test_thresholded_product_and_add_thresholded_are_those_of_the_values(storage, l1, l2):
     X, rng = matrix_of(9), np.random.default_rng(0)
     data, form = STORAGE[storage](X), grown(25, l1, l2, v=rng.standard_normal(9))
     for row, factor in itertools.product(range(len(X)), (0.4, -3.0, 1e-6, 1e20, 0.0)):
-        compiled, python, w = copied(form), copied(form), explicit(form)
+        moved, w, sums = copied(form), explicit(form), summed(data, form)
         product = pytest.approx(X[row] @ w, rel=1e-12, abs=1e-13)
-        assert wrapped.thresholded_product(data, form, row) == product
         assert th.thresholded_product(data, form, row) == product
-        wrapped.add_thresholded(data, compiled, row, factor)
-        th.add_thresholded(data, python, row, factor)
-        for moved in (compiled, python):
-            np.testing.assert_allclose(explicit(moved), w + factor * X[row], rtol=1e-11, atol=1e-13)
-            sums = summed(data, form)
-            np.testing.assert_allclose(summed(data, moved), sums, rtol=1e-9, atol=1e-12 * (1.0 + factor**2))
+        th.add_thresholded(data, moved, row, factor)
+        np.testing.assert_allclose(explicit(moved), w + factor * X[row], rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose(summed(data, moved), sums, rtol=1e-9, atol=1e-12 * (1.0 + factor**2))
 
 
 def test_a_row_keeps_its_share_and_gives_back_what_a_change_of_sign_takes():
     X, form = STORAGE["csr"](np.array([[1.0, 1.0, 1.0]])), grown(10, 1.0, 0.0, v=(3.0, -3.0, 0.5))
-    wrapped.add_thresholded(X, form, 0, 0.25)
+    th.add_thresholded(X, form, 0, 0.25)
     assert form.shares[0] == 2.5  # ΣP = 10, times the factor
     assert form.past[:2].tolist() == [0.0, 0.0]
     assert form.past[2] != 0.0  # was dead
@@ -121,10 +117,10 @@ def test_the_form_follows_a_vector_that_takes_every_prox_itself(storage, l1, l2)
         if th.needs_rebase(form, step, l1):
             th.rebase(form)
         for row in rng.integers(0, 40, 2):
-            product = wrapped.thresholded_product(data, form, row)
+            product = th.thresholded_product(data, form, row)
             assert product == pytest.approx(X[row] @ w, rel=1e-9, abs=1e-11)
             factor = 0.05 * rng.standard_normal()
-            wrapped.add_thresholded(data, form, row, factor)
+            th.add_thresholded(data, form, row, factor)
             w = w + factor * X[row]
         th.pass_time(form, step, l1, l2)
         w = regularizer.prox(w, step)
@@ -164,6 +160,13 @@ LAWS = {  # the steps, the weights, and how often the table may be made anew in 
 }
 
 
+@kernel
+def lines_below(form, sizes, out):
+    line = th.line_now(form)
+    for k in range(sizes.size):
+        out[k] = th.last_below(form, sizes[k], line)
+
+
 def check_buckets(form):
     """Compare the line found for many sizes with the last one whose Q is smaller."""
     line, Q = th.line_now(form), lines_of(form)[:, th.Q]
@@ -173,7 +176,7 @@ def check_buckets(form):
     sizes = np.concatenate([near, Q[-1] * np.linspace(0.0, 1.3, 500), [1e200]])
     sizes = sizes[sizes > 0.0]
     found = np.empty(sizes.size)
-    wrapped.lines_below(form, sizes, found)
+    lines_below(form, sizes, found)
     expected = np.searchsorted(Q, sizes) - 1
     is_close = np.abs(Q[[expected, np.minimum(expected + 1, Q.size - 1)]] - sizes) <= 1e-15 * sizes
     np.testing.assert_array_equal(found[~is_close.any(axis=0)], expected[~is_close.any(axis=0)])
@@ -255,7 +258,7 @@ def test_a_step_is_settled_as_the_prox_in_the_ball_is(has_tail, l1, l2, weight, 
     form.scalars[th.MOVED] = abs(tail - w[-1]) if has_tail else 0.0
     regularizer = regularizer_of(l1, l2, has_tail=has_tail, anchor=anchor, weight=weight)
     expected = prox_in_ball(regularizer, ahead, step, c, radius)
-    in_ball.settle_thresholded(form, step, l1, l2, tail if has_tail else 0.0, radius)
+    in_ball.settle_thresholded(form, step, l1, l2, tail, radius, has_tail)
     got, scale = explicit(form, has_tail=has_tail), 1.0 + np.abs([*w, *c, *anchor]).max()
     np.testing.assert_allclose(got, expected, rtol=0.0, atol=1e-11 * scale)
     if not has_tail:
@@ -279,9 +282,9 @@ def test_the_bracket_holds_the_distance_step_after_step(storage, radius, l1, l2)
         factor = 0.1 * rng.standard_normal()
         if th.needs_rebase(form, step, l1):
             th.rebase(form)
-        wrapped.note_move(form, abs(factor) * np.linalg.norm(X[row]))
-        wrapped.add_thresholded(data, form, row, factor)
-        in_ball.settle_thresholded(form, step, l1, l2, 0.0, radius)
+        th.note_thresholded_move(form, abs(factor) * np.linalg.norm(X[row]))
+        th.add_thresholded(data, form, row, factor)
+        in_ball.settle_thresholded(form, step, l1, l2, 0.0, radius, False)
         w = prox_in_ball(regularizer_of(l1, l2), w + factor * X[row], step, c, radius)
         np.testing.assert_allclose(explicit(form), w, rtol=0.0, atol=1e-9)
         assert form.scalars[th.LOW] - 1e-9 <= np.linalg.norm(w - c) <= form.scalars[th.HIGH] + 1e-9
@@ -296,20 +299,19 @@ def test_way_of_ended_and_reach_are_parts_of_the_step():
     form = make_thresholded(np.array([3.0, -4.0]), np.array([1.0, 1.0]), anchor=np.array([0.0, 2.0]), weight=2.0)
     way = in_ball.way_of(form, 0.5, 0.0, 0.0, 1.0)
     assert in_ball.tail_ended(form, way, 3.0) == 1.5
-    assert in_ball.squared_way(form, way) == wrapped.squared_way(form, way) == pytest.approx(0.5**2 + 2.0**2)
+    assert in_ball.squared_way(form, way) == pytest.approx(0.5**2 + 2.0**2)
     w = regularizer_of(1.0, 0.0, anchor=np.array([0.0, 2.0]), weight=2.0).prox(np.array([3.0, -4.0]), 0.5)
     assert in_ball.reach(form, 0.5, 1.0, 0.0, 0.0, 1.0) == pytest.approx(np.linalg.norm(w - 1.0))
     assert in_ball.reach(form, 0.5, 1.0, 0.0, 0.0, 1e-12) == pytest.approx(0.0, abs=1e-11)
 
 
-@pytest.mark.parametrize("take", [in_ball.take, wrapped.take])
-def test_take_moves_every_coordinate_and_adds_it_to_its_sum(take):
+def test_take_moves_every_coordinate_and_adds_it_to_its_sum():
     v, c = np.array([3.0, -4.0, 0.2, 0.0]), np.array([1.0, 1.0, 0.0, -2.0])
     form = make_thresholded(v, c)
     form.past[:] = 10.0
     way = in_ball.way_of(form, 0.5, 1.0, 0.4, 0.7)
     expected = [in_ball.ended(way, *place) for place in zip(v, c, c, strict=True)]
-    assert take(form, way) == pytest.approx(np.sum((np.array(expected) - c) ** 2))
+    assert in_ball.take(form, way) == pytest.approx(np.sum((np.array(expected) - c) ** 2))
     np.testing.assert_allclose(form.v, expected, rtol=1e-14)
     np.testing.assert_allclose(form.past, 10.0 + np.array(expected), rtol=1e-14)
 
@@ -320,7 +322,7 @@ def test_squared_from_center_is_that_of_the_values():
         th.pass_time(form, 0.1, 1.0, 0.5)
     size = np.sum((explicit(form) - 0.3) ** 2)
     assert th.squared_from_center(form) == pytest.approx(size, rel=1e-12)
-    assert wrapped.squared_from_center(form) == pytest.approx(size, rel=1e-12)
+    assert th.squared_from_center(form) == pytest.approx(size, rel=1e-12)
 
 
 def test_begin_table_makes_potentials_of_values():
@@ -364,7 +366,7 @@ def test_a_step_ends_on_the_edge_of_the_ball_however_far_it_went(size, has_tail)
     ahead = c + size * np.array([1.0, -2.0, 0.5, 1.0])[: 3 + has_tail]
     form = make_thresholded(np.append(ahead[:3], 0.5)[: 3 + has_tail], c, has_tail=has_tail)
     form.scalars[th.MOVED] = size
-    in_ball.settle_thresholded(form, 0.1, 0.7, 0.2, ahead[-1] if has_tail else 0.0, 0.5)
+    in_ball.settle_thresholded(form, 0.1, 0.7, 0.2, ahead[-1], 0.5, has_tail)
     expected = prox_in_ball(regularizer_of(0.7, 0.2, has_tail=has_tail), ahead, 0.1, c, 0.5)
     np.testing.assert_allclose(explicit(form, has_tail=has_tail), expected, atol=1e-9)
 

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +13,7 @@ from scipy import sparse
 
 from stoic.protocols import Vector
 from stoic.storage.archive import read_archive, write_archive
-from stoic.storage.cache_dir import user_cache
+from stoic.storage.cache_dir import keep_newest, user_cache
 
 CSR: TypeAlias = Any  # scipy.sparse.csr_array of float64
 
@@ -54,18 +53,9 @@ def keep(key: str, X: CSR, y: Vector) -> None:
         path = _path(key)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_archive(path, arrays, {"key": key, "shape": [int(size) for size in X.shape]})
-        _tidy(path.parent)
+        keep_newest(path.parent.glob("*.npz"), _N_FILES, idle=0.0)
+        keep_newest(path.parent.glob(".stoic-*.tmp"), 0, idle=_STALE)  # left by processes that were killed
 
 
 def _path(key: str) -> Path:
     return user_cache() / "data" / f"{key}.npz"
-
-
-def _tidy(folder: Path) -> None:
-    """Remove all but the newest archives, and what killed processes have left."""
-    ages = sorted((path.stat().st_mtime, path) for path in folder.glob("*.npz"))
-    for _, path in ages[:-_N_FILES]:
-        path.unlink(missing_ok=True)
-    for path in folder.glob(".stoic-*.tmp"):
-        if time.time() - path.stat().st_mtime > _STALE:
-            path.unlink(missing_ok=True)

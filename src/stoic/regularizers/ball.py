@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
+from stoic.brackets import Bracket, is_wide, narrowed, next_point
 from stoic.errors import InvalidParameter
 from stoic.protocols import Regularizer, Vector
-
-_BALL_TOLERANCE = 1e-12  # relative width of the bracket of θ, which bounds ‖w − w_exact‖ / radius
 
 
 def prox_in_ball(regularizer: Regularizer, v: Vector, step: float, center: Vector, radius: float) -> Vector:
@@ -34,32 +33,20 @@ def prox_in_ball(regularizer: Regularizer, v: Vector, step: float, center: Vecto
     if not (radius > 0.0 and step > 0.0):
         raise InvalidParameter(f"radius={radius!r} and step={step!r} must be above 0.")
     best = regularizer.prox(v, step)
-    excess_high = _norm(best - center) - radius
-    if not 0.0 < excess_high < math.inf:
+    excess = _norm(best - center) - radius
+    if not 0.0 < excess < math.inf:
         return best
     if getattr(regularizer, "is_isotropic", False):
-        return center + (best - center) * (radius / (radius + excess_high))
-    best, direction, low, high, excess_low, last = center.copy(), v - center, 0.0, 1.0, -radius, 0.0
-    while high - low > _BALL_TOLERANCE * high > 0.0:  # false position
-        margin = 0.5 * _BALL_TOLERANCE * high
-        theta = low + (high - low) * (excess_low / (excess_low - excess_high))
-        theta = min(max(theta, low + margin), high - margin)
+        return center + (best - center) * (radius / (radius + excess))
+    best, direction, bracket = center.copy(), v - center, Bracket(0.0, 1.0, -radius, excess, 0.0)
+    while is_wide(bracket):
+        theta = next_point(bracket)
         w = regularizer.prox(center + theta * direction, theta * step)  # Alg. 5, l. 7
         excess = _norm(w - center) - radius
-        damping = _damping(excess, last)
+        bracket = narrowed(bracket, theta, excess)
         if excess <= 0.0:
-            best, low, excess_low, excess_high = w, theta, excess, excess_high * damping
-        else:
-            high, excess_high, excess_low = theta, excess, excess_low * damping
-        last = excess
+            best = w
     return best
-
-
-def _damping(excess: float, last: float) -> float:
-    """Return the factor for the end that stays, below 1 if it stays again (Anderson, Björck 1973)."""
-    if excess * last <= 0.0:
-        return 1.0
-    return max(0.1, 1.0 - excess / last) if abs(excess) < abs(last) else 0.5
 
 
 @np.errstate(over="ignore")

@@ -1,7 +1,10 @@
-"""Where stoic keeps what can be made again: compiled kernels, parsed data."""
+"""The cache folder, for what can be made again: compiled kernels, parsed data."""
 
 import os
+import shutil
 import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -31,3 +34,21 @@ def user_cache() -> Path:
         return (custom if custom.is_absolute() else Path.home() / ".cache") / "stoic"
     except RuntimeError as error:  # pathlib: no home folder
         raise OSError(str(error)) from error
+
+
+def keep_newest(paths: Iterable[Path], count: int, *, idle: float) -> None:
+    """Remove files and folders, but for the newest of them and for those that were used within `idle` seconds.
+
+    Raises
+    ------
+    OSError
+        If one cannot be looked at, say because another process has removed it.
+    """
+    oldest_first = sorted((path.stat().st_mtime, path) for path in paths)
+    for used, path in oldest_first[: max(0, len(oldest_first) - count)]:
+        if time.time() - used < idle:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

@@ -12,10 +12,8 @@ import hashlib
 import logging
 import os
 import pickle
-import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -24,8 +22,9 @@ import llvmlite
 import llvmlite.binding
 import numba
 
-from stoic import codes
-from stoic.storage.cache_dir import user_cache
+from stoic import brackets, codes
+from stoic.storage.atomic import replace_file
+from stoic.storage.cache_dir import keep_newest, user_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -46,10 +45,10 @@ class _NotKeptError(OSError):
 def kernel(function: Function) -> Function:
     """Compile a function of arrays and scalars on its first call, or load it from the cache.
 
-    Division by zero follows IEEE 754, the GIL is released, and floating point is strict but for sums over rows
-    (`FUSED` and `FREE` in `rows.py`). References to arrays are not counted: with tuples of arrays handed from
-    kernel to kernel, counting took most of the time of a short row. So a kernel makes no arrays, but is given
-    those that it needs; see `allocating_kernel`.
+    Division by zero follows IEEE 754, the GIL is released, and floating point is strict; see `fused` and
+    `reordered` for what is not. References to arrays are not counted: with tuples of arrays handed from kernel to
+    kernel, counting took most of the time of a short row. So a kernel makes no arrays, but is given those that it
+    needs; see `allocating_kernel`.
 
     Parameters
     ----------
@@ -80,15 +79,26 @@ def inlined(function: Function) -> Function:
     return _cached(function, _nrt=False, forceinline=True)
 
 
+def fused(function: Function) -> Function:
+    """Compile a function in which a product and a sum may be one instruction, rounded once."""
+    return _cached(function, _nrt=False, fastmath={"contract"})
+
+
+def reordered(function: Function) -> Function:
+    """Compile a function as `fused` does, in which the terms of a sum may be added in any order, too."""
+    return _cached(function, _nrt=False, fastmath={"contract", "reassoc"})
+
+
 def allocating_kernel(function: Function) -> Function:
     """Compile a function that makes arrays of its own; references to arrays are counted, at each call."""
     return _cached(function)
 
 
-def _cached(function: Function, **options: bool) -> Function:
+def _cached(function: Function, **options: bool | set[str]) -> Function:
     dispatcher = _numba.njit(nogil=True, error_model="numpy", **options)(function)
     if not _config.DISABLE_JIT:
-        dispatcher._cache = _Cache(function, options)  # noqa: SLF001 - what enable_caching() does, with our cache
+        settings = {name: sorted(value) if isinstance(value, set) else value for name, value in options.items()}
+        dispatcher._cache = _Cache(function, settings)  # noqa: SLF001 - what enable_caching() does, with our cache
     return cast("Function", dispatcher)
 
 
@@ -101,13 +111,13 @@ def cache_folder() -> Path:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a name for what compiled code depends on: a folder's files, the codes, compiler and processor."""
+    """Return a name for what compiled code depends on: the sources, compiler and processor."""
     cpu = _config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
     digest = hashlib.sha256(repr((numba.__version__, llvmlite.__version__, sys.version, cpu)).encode())
     sources = sorted(folder.rglob("*.py"))
     if not sources:  # a zipped or frozen package: its versions could not be told apart
         raise _NotKeptError(f"{folder} has no source files to tell one version from the next")
-    for path in (Path(codes.__file__), *sources):
+    for path in (Path(brackets.__file__), Path(codes.__file__), *sources):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         name = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
         digest.update(f"{name} {content}\n".encode())
@@ -117,7 +127,7 @@ def fingerprint(folder: Path) -> str:
 class _Cache:
     """What numba asks of a cache: `load_overload` before it compiles, `save_overload` after."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._name = function.__qualname__.replace("<locals>.", "")
         self._closed = function.__closure__ is not None
         code = function.__code__
@@ -209,22 +219,13 @@ def _load(path: Path, context: Any) -> Any:
         if found is None:
             path.unlink(missing_ok=True)
         else:
-            os.utime(path.parent)  # in use: not for _tidy
+            os.utime(path.parent)  # in use: not to be removed
     return found
 
 
 def _write(path: Path, body: bytes) -> None:
-    """Put a file in its place in one move: no process ever reads half of it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
-    try:
-        with open(handle, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-            file.write(_sealed(path, body) + body)
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
+    replace_file(path, _sealed(path, body) + body)
 
 
 def _sealed(path: Path, body: bytes) -> bytes:
@@ -239,16 +240,8 @@ def _prepare(folder: Path) -> None:
     with tempfile.TemporaryFile(dir=folder) as probe:
         probe.write(bytes(4096))
     if is_new:
-        _tidy(folder.parent)
-
-
-def _tidy(parent: Path) -> None:
-    """Remove the folders of earlier versions, but for the newest and those in use."""
-    with contextlib.suppress(OSError):  # another process may be tidying
-        folders = sorted((path.stat().st_mtime, path) for path in parent.glob("kernels-" + 16 * "[0-9a-f]"))
-        for used, path in folders[:-_N_FOLDERS]:
-            if time.time() - used > _IDLE:
-                shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process may be tidying
+            keep_newest(folder.parent.glob("kernels-" + 16 * "[0-9a-f]"), _N_FOLDERS, idle=_IDLE)
 
 
 def _say_not_kept(error: OSError) -> None:

@@ -8,12 +8,13 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from stoic.engines.kernels.dispatch import Body, by_type
+from stoic.engines.kernels.jit import fused, inlined, kernel, reordered
+
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _intrinsic, _cgutils = cast("Any", intrinsic), cast("Any", cgutils)  # typed in part
-
-FUSED: Any = {"fastmath": {"contract"}}  # a product and a sum may be one instruction;
-FREE: Any = {"fastmath": {"contract", "reassoc"}}  # and terms of a sum may be added in any order
 
 
 class CSR(NamedTuple):
@@ -70,224 +71,197 @@ def _prefetch(_context: Any, array: Any, place: Any) -> Any:
     return types.void(array, place), generate
 
 
-def dot(X: Any, row: int, u: Floats) -> float:
-    """Return x·u for one row x."""
-    columns, values = entries(X, row)
-    return float(values @ u[columns])
+def by_storage(sparse: Body, dense: Body, place: int = 0) -> Body:
+    """Return a function of rows X, the argument at a place: `sparse` for a CSR matrix, `dense` for an array."""
+    return by_type(CSR, place, sparse, dense)
 
 
-def dense_dot(x: NDArray[Any], u: Floats) -> float:
+@reordered
+def vector_dot(x: NDArray[Any], u: Floats) -> float:
     """Return x·u."""
-    return float(x @ u)
-
-
-@overload(dense_dot, jit_options=FREE)
-def _dense_dot(x: NDArray[Any], u: Floats) -> Any:
-    def summed(x: NDArray[Any], u: Floats) -> float:
-        total = 0.0
-        for k in range(np.uint64(x.size)):
-            total += np.float64(x[k]) * u[k]
-        return total
-
-    return summed
-
-
-def dense_push(x: NDArray[Any], factor: float, u: Floats) -> float:
-    """Add factor·x to u; return the change of ‖u‖² over factor."""
-    old = u.copy()
-    u += factor * x
-    return float(x @ (old + u))
-
-
-@overload(dense_push, jit_options=FREE)
-def _dense_push(x: NDArray[Any], factor: float, u: Floats) -> Any:
-    def shifted(x: NDArray[Any], factor: float, u: Floats) -> float:
-        gain = 0.0
-        for k in range(np.uint64(x.size)):
-            value, old = np.float64(x[k]), u[k]
-            new = old + factor * value
-            gain += value * (old + new)
-            u[k] = new
-        return gain
-
-    return shifted
-
-
-def products(X: Any, row: int, Z: Floats, out: Floats) -> None:
-    """Write xᵀZ for one row x and a matrix Z (d, p) into out."""
-    columns, values = entries(X, row)
-    out[:] = values @ Z[columns]
-
-
-def squared_norm(X: Any, row: int, work: Floats) -> float:
-    """Return ‖x‖² for one row x; `work` is zero before and after (entries that share a column add up there)."""
-    columns, values = entries(X, row)
-    np.add.at(work, columns, values)
-    total = float(work @ work)
-    work[columns] = 0.0
+    total = 0.0
+    for k in range(np.uint64(x.size)):
+        total += np.float64(x[k]) * u[k]
     return total
 
 
-def push(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> float:
-    """Add factor·x to u; return the change of ‖u‖². The row that follows, if any, is fetched into the cache."""
-    columns, values = entries(X, row)
-    before = u @ u
-    np.add.at(u, columns, factor * values)
-    return float(u @ u - before)
+@reordered
+def vector_push(x: NDArray[Any], factor: float, u: Floats) -> float:
+    """Add factor·x to u; return the change of ‖u‖² over factor."""
+    gain = 0.0
+    for k in range(np.uint64(x.size)):
+        value, old = np.float64(x[k]), u[k]
+        new = old + factor * value
+        gain += value * (old + new)
+        u[k] = new
+    return gain
 
 
-def clear(X: Any, row: int, u: Floats) -> None:
-    """Set u to zero where the row x has entries."""
-    u[entries(X, row)[0]] = 0.0
+# --- x·u ---
 
 
-def entries(X: Any, row: int) -> tuple[Any, NDArray[Any]]:
-    """Return the columns and values of a row; for the bodies that Python runs."""
-    if isinstance(X, Dense):
-        return slice(None), X.values[row].astype(np.float64)
-    part = slice(int(X.indptr[row]), int(X.indptr[row + 1]))
-    return X.indices[part], X.data[part].astype(np.float64)
+@fused
+def dot_csr(X: CSR, row: int, u: Floats) -> float:
+    """Return x·u for one row x, in four sums."""
+    indices, data = X.indices, X.data
+    k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
+    s0 = s1 = s2 = s3 = 0.0
+    while k + np.uint64(3) < stop:
+        s0 += data[k] * u[indices[k]]
+        s1 += data[k + np.uint64(1)] * u[indices[k + np.uint64(1)]]
+        s2 += data[k + np.uint64(2)] * u[indices[k + np.uint64(2)]]
+        s3 += data[k + np.uint64(3)] * u[indices[k + np.uint64(3)]]
+        k += np.uint64(4)
+    while k < stop:
+        s0 += data[k] * u[indices[k]]
+        k += np.uint64(1)
+    return (s0 + s1) + (s2 + s3)
 
 
-@overload(dot, inline="never", jit_options=FUSED, strict=False)
-def _dot(X: Any, row: int, u: Floats) -> Any:
-    if X.instance_class is CSR:
-
-        def sparse(X: Any, row: int, u: Floats) -> float:
-            indices, data = X.indices, X.data
-            k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
-            s0 = s1 = s2 = s3 = 0.0
-            while k + np.uint64(3) < stop:
-                s0 += data[k] * u[indices[k]]
-                s1 += data[k + np.uint64(1)] * u[indices[k + np.uint64(1)]]
-                s2 += data[k + np.uint64(2)] * u[indices[k + np.uint64(2)]]
-                s3 += data[k + np.uint64(3)] * u[indices[k + np.uint64(3)]]
-                k += np.uint64(4)
-            while k < stop:
-                s0 += data[k] * u[indices[k]]
-                k += np.uint64(1)
-            return (s0 + s1) + (s2 + s3)
-
-        return sparse
-
-    return lambda X, row, u: dense_dot(X.values[row], u)
+@inlined
+def dot_dense(X: Dense, row: int, u: Floats) -> float:
+    """Return x·u for one row x."""
+    return vector_dot(X.values[row], u)
 
 
-@overload(products, inline="never")
-def _products(X: Any, row: int, Z: Floats, out: Floats) -> Any:
-    if X.instance_class is CSR:
+dot = by_storage(dot_csr, dot_dense)
+"""Return x·u for one row x: dot(X, row, u)."""
 
-        def sparse(X: Any, row: int, Z: Floats, out: Floats) -> None:
-            p = np.uint64(out.size)
-            for i in range(p):
-                out[i] = 0.0
-            for k in range(np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])):
-                value, column = np.float64(X.data[k]), X.indices[k]
-                for i in range(p):
-                    out[i] += value * Z[column, i]
 
-        return sparse
+# --- xᵀZ ---
 
-    def dense(X: Any, row: int, Z: Floats, out: Floats) -> None:
-        x, p = X.values[row], np.uint64(out.size)
+
+@kernel
+def products_csr(X: CSR, row: int, Z: Floats, out: Floats) -> None:
+    """Write xᵀZ into out."""
+    p = np.uint64(out.size)
+    for i in range(p):
+        out[i] = 0.0
+    for k in range(np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])):
+        value, column = np.float64(X.data[k]), X.indices[k]
         for i in range(p):
-            out[i] = 0.0
-        for k in range(np.uint64(x.size)):
-            for i in range(p):
-                out[i] += x[k] * Z[k, i]
-
-    return dense
+            out[i] += value * Z[column, i]
 
 
-@overload(squared_norm, inline="never")
-def _squared_norm(X: Any, row: int, work: Floats) -> Any:
-    if X.instance_class is CSR:
+@kernel
+def products_dense(X: Dense, row: int, Z: Floats, out: Floats) -> None:
+    """Write xᵀZ into out."""
+    x, p = X.values[row], np.uint64(out.size)
+    for i in range(p):
+        out[i] = 0.0
+    for k in range(np.uint64(x.size)):
+        for i in range(p):
+            out[i] += x[k] * Z[k, i]
 
-        def sparse(X: Any, row: int, work: Floats) -> float:
-            total = 0.0
-            first, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
-            if X.is_distinct:
-                for k in range(first, stop):
-                    total += np.float64(X.data[k]) * np.float64(X.data[k])
-                return total
-            for k in range(first, stop):
-                value = np.float64(X.data[k])
-                old = work[X.indices[k]]
-                total += value * (2.0 * old + value)
-                work[X.indices[k]] = old + value
-            for k in range(first, stop):
-                work[X.indices[k]] = 0.0
-            return total
 
-        return sparse
+products = by_storage(products_csr, products_dense)
+"""Write xᵀZ for one row x and a matrix Z (d, p) into out: products(X, row, Z, out)."""
 
-    def dense(X: Any, row: int, work: Floats) -> float:
-        total = 0.0
-        for value in X.values[row]:
-            total += np.float64(value) * np.float64(value)
+
+# --- ‖x‖² ---
+
+
+@kernel
+def squared_norm_csr(X: CSR, row: int, work: Floats) -> float:
+    """Return ‖x‖²; entries that share a column add up in `work`."""
+    total = 0.0
+    first, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
+    if X.is_distinct:
+        for k in range(first, stop):
+            total += np.float64(X.data[k]) * np.float64(X.data[k])
         return total
-
-    return dense
-
-
-@overload(push, inline="never", jit_options=FUSED)
-def _push(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> Any:
-    if X.instance_class is CSR:
-
-        def sparse(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> float:
-            indices, data = X.indices, X.data
-            gain0 = gain1 = 0.0
-            k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
-            ahead = np.uint64(X.indptr[max(0, following)])
-            end = np.uint64(X.indptr[following + 1])
-            while k + np.uint64(7) < stop:
-                fetch(data, ahead)
-                fetch(indices, ahead)
-                ahead = min(ahead + np.uint64(8), end)
-                for _ in range(4):
-                    x, i = data[k], indices[k]
-                    old = u[i]
-                    u[i] = old + factor * x
-                    gain0 += x * (old + (old + factor * x))
-                    x, i = data[k + np.uint64(1)], indices[k + np.uint64(1)]
-                    old = u[i]
-                    u[i] = old + factor * x
-                    gain1 += x * (old + (old + factor * x))
-                    k += np.uint64(2)
-            while k < stop:
-                x, i = data[k], indices[k]
-                old = u[i]
-                u[i] = old + factor * x
-                gain0 += x * (old + (old + factor * x))
-                k += np.uint64(1)
-            while ahead < end:
-                fetch(data, ahead)
-                fetch(indices, ahead)
-                ahead += np.uint64(8)
-            return factor * (gain0 + gain1)
-
-        return sparse
-
-    def dense(X: Any, row: int, factor: float, u: Floats, following: int = -1) -> float:
-        ahead = X.values[following if following >= 0 else row]
-        for j in range(np.uint64(0), np.uint64(ahead.size), np.uint64(8)):
-            fetch(ahead, j)
-        return factor * dense_push(X.values[row], factor, u)
-
-    return dense
+    for k in range(first, stop):
+        value = np.float64(X.data[k])
+        old = work[X.indices[k]]
+        total += value * (2.0 * old + value)
+        work[X.indices[k]] = old + value
+    for k in range(first, stop):
+        work[X.indices[k]] = 0.0
+    return total
 
 
-@overload(clear, inline="never")
-def _clear(X: Any, row: int, u: Floats) -> Any:
-    if X.instance_class is CSR:
+@kernel
+def squared_norm_dense(X: Dense, row: int, work: Floats) -> float:
+    """Return ‖x‖²."""
+    total = 0.0
+    for value in X.values[row]:
+        total += np.float64(value) * np.float64(value)
+    return total
 
-        def sparse(X: Any, row: int, u: Floats) -> None:
-            for k in range(np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])):
-                u[X.indices[k]] = 0.0
 
-        return sparse
+squared_norm = by_storage(squared_norm_csr, squared_norm_dense)
+"""Return ‖x‖² for one row x: squared_norm(X, row, work); `work` (d,) is zero before and after."""
 
-    def dense(X: Any, row: int, u: Floats) -> None:
-        u[:] = 0.0
 
-    return dense
+# --- u + factor·x ---
+
+
+@fused
+def push_csr(X: CSR, row: int, factor: float, u: Floats, following: int = -1) -> float:
+    """Add factor·x to u, two entries at a time."""
+    indices, data = X.indices, X.data
+    gain0 = gain1 = 0.0
+    k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
+    ahead = np.uint64(X.indptr[max(0, following)])
+    end = np.uint64(X.indptr[following + 1])
+    while k + np.uint64(7) < stop:
+        fetch(data, ahead)
+        fetch(indices, ahead)
+        ahead = min(ahead + np.uint64(8), end)
+        for _ in range(4):
+            x, i = data[k], indices[k]
+            old = u[i]
+            u[i] = old + factor * x
+            gain0 += x * (old + (old + factor * x))
+            x, i = data[k + np.uint64(1)], indices[k + np.uint64(1)]
+            old = u[i]
+            u[i] = old + factor * x
+            gain1 += x * (old + (old + factor * x))
+            k += np.uint64(2)
+    while k < stop:
+        x, i = data[k], indices[k]
+        old = u[i]
+        u[i] = old + factor * x
+        gain0 += x * (old + (old + factor * x))
+        k += np.uint64(1)
+    while ahead < end:
+        fetch(data, ahead)
+        fetch(indices, ahead)
+        ahead += np.uint64(8)
+    return factor * (gain0 + gain1)
+
+
+@fused
+def push_dense(X: Dense, row: int, factor: float, u: Floats, following: int = -1) -> float:
+    """Add factor·x to u."""
+    ahead = X.values[following if following >= 0 else row]
+    for j in range(np.uint64(0), np.uint64(ahead.size), np.uint64(8)):
+        fetch(ahead, j)
+    return factor * vector_push(X.values[row], factor, u)
+
+
+push = by_storage(push_csr, push_dense)
+"""Add factor·x to u and return the change of ‖u‖²: push(X, row, factor, u, following=-1).
+
+The row that follows, if any, is fetched into the cache.
+"""
+
+
+# --- u = 0 where x has entries ---
+
+
+@kernel
+def clear_csr(X: CSR, row: int, u: Floats) -> None:
+    """Set u to zero where x has entries."""
+    for k in range(np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])):
+        u[X.indices[k]] = 0.0
+
+
+@kernel
+def clear_dense(X: Dense, row: int, u: Floats) -> None:
+    """Set u to zero."""
+    u[:] = 0.0
+
+
+clear = by_storage(clear_csr, clear_dense)
+"""Set u to zero where the row x has entries: clear(X, row, u)."""

@@ -6,7 +6,7 @@ from stoic.engines.compiled.adapters.base import Rows, VectorAdapter
 from stoic.engines.compiled.problem import Translated
 from stoic.engines.compiled.vectors import Form
 from stoic.engines.kernels.rows import read_only
-from stoic.engines.kernels.steps.rosc import Reference, RowNumbers, Settings, rosc_steps
+from stoic.engines.kernels.steps.rosc import ReferenceArrays, RowNumbers, StepSettings, rosc_steps
 from stoic.solvers.rosc import ROSC, ROSCState
 from stoic.solvers.tracked_rosc import TrackedROSC
 
@@ -28,7 +28,7 @@ class ROSCAdapter(VectorAdapter):
         tail = z[:, end].copy() if self.form.has_tail else np.zeros(len(z))
         norm, levels = float(np.linalg.norm(z)), tuple(float(level) for level in self.of.levels)
         packed = self.Z[columns], tail
-        self.reference = Reference(self.of.y, self.Z, columns.astype(np.uint32), *packed, norm, *levels)
+        self.reference = ReferenceArrays(self.of.y, self.Z, columns.astype(np.uint32), *packed, norm, *levels)
         unknown = np.full(self.problem.inner.n_samples, np.nan)
         self.numbers = RowNumbers(self.problem.norms, unknown, np.zeros(end))
 
@@ -41,7 +41,7 @@ class ROSCAdapter(VectorAdapter):
         solver, problem = self.solver, self.problem
         is_tracked = isinstance(solver, TrackedROSC)
         weight, by_sample = float(solver.weight) if is_tracked else 1.0, solver.truncates == "samples"
-        settings = Settings(float(solver.step_size), float(solver.radius), weight, is_tracked, by_sample)
+        settings = StepSettings(float(solver.step_size), float(solver.radius), weight, is_tracked, by_sample)
         rosc_steps(
             problem.data,
             problem.outer,

@@ -7,7 +7,7 @@ import numpy as np
 from stoic.engines.compiled.adapters.base import Rows, VectorAdapter
 from stoic.engines.compiled.problem import Translated
 from stoic.engines.kernels.steps.two_scale import Rates, asc_pg_steps, scgd_steps, scsc_steps
-from stoic.engines.kernels.vectors.previous import ALL, N_SCALARS, SCALE, SHIFT, TAIL, Earlier, earlier_point
+from stoic.engines.kernels.vectors.previous import ALL, N_SCALARS, SCALE, SHIFT, TAIL, Previous, previous_point
 from stoic.engines.kernels.vectors.scaled import Scaled
 from stoic.protocols import Vector
 from stoic.solvers.alexr import ALEXR
@@ -64,7 +64,7 @@ class CorrectedAdapter(VectorAdapter):
         if self.form.has_tail:
             scalars[TAIL] = state.previous[-1]
         shape = self.problem.inner.n_groups, self.solver.batch_size
-        self.earlier = Earlier(last, np.zeros(shape, dtype=np.int64), scalars)
+        self.before = Previous(last, np.zeros(shape, dtype=np.int64), scalars)
 
     def run(self, t: int, rows: Rows, counts: Rows) -> None:
         """Take the steps."""
@@ -77,7 +77,7 @@ class CorrectedAdapter(VectorAdapter):
             rates,
             extrapolation,
             self.form.vector,
-            self.earlier,
+            self.before,
             self.y,
             rows,
             self.scratch,
@@ -90,9 +90,9 @@ class CorrectedAdapter(VectorAdapter):
         if t == self.starts_at:
             return TrackedState(w, self.form.average(t), t, self.y.copy(), w)
         previous = np.empty_like(w)
-        earlier_point(self.form.vector, self.earlier, previous[: self.form.size])
+        previous_point(self.form.vector, self.before, previous[: self.form.size])
         if self.form.has_tail:
-            previous[-1] = self.earlier.scalars[TAIL]
+            previous[-1] = self.before.scalars[TAIL]
         return TrackedState(w, self.form.average(t), t, self.y.copy(), previous)
 
     def evaluations(self, t: int, n_steps: int) -> int:

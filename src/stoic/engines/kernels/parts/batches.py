@@ -8,15 +8,14 @@ from numpy.typing import NDArray
 from stoic.codes import LossCode
 from stoic.engines.kernels.jit import inlined
 from stoic.engines.kernels.parts.losses import loss_slope, loss_value
-from stoic.engines.kernels.rows import fetch
-from stoic.engines.kernels.vectors.any import add, intercept, is_calm, product
+from stoic.engines.kernels.rows import Ints, fetch
+from stoic.engines.kernels.vectors.any import add, intercept, product, reserve
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 class Data(NamedTuple):
-    """Rows, their targets, the loss, whether there is an intercept, and the largest |entry| of X, at least 1."""
+    """Ints, their targets, the loss, whether there is an intercept, and the largest |entry| of X, at least 1."""
 
     X: Any
     targets: Floats
@@ -42,7 +41,7 @@ def predict(data: Data, w: Any, row: int) -> float:
 
 
 @inlined
-def mean_losses(data: Data, w: Any, rows: Rows, y: Floats) -> None:
+def mean_losses(data: Data, w: Any, rows: Ints, y: Floats) -> None:
     """Write the mean loss of each group into y."""
     p, m = rows.shape
     for i in range(p):
@@ -53,7 +52,7 @@ def mean_losses(data: Data, w: Any, rows: Rows, y: Floats) -> None:
 
 
 @inlined
-def slopes_of(data: Data, w: Any, rows: Rows, slopes: Floats) -> None:
+def slopes_of(data: Data, w: Any, rows: Ints, slopes: Floats) -> None:
     """Write the derivatives of the losses into slopes."""
     p, m = rows.shape
     for i in range(p):
@@ -62,7 +61,7 @@ def slopes_of(data: Data, w: Any, rows: Rows, slopes: Floats) -> None:
 
 
 @inlined
-def losses_and_slopes(data: Data, w: Any, rows: Rows, y: Floats, slopes: Floats) -> None:
+def losses_and_slopes(data: Data, w: Any, rows: Ints, y: Floats, slopes: Floats) -> None:
     """Write the mean loss of each group into y and the derivatives into slopes."""
     p, m = rows.shape
     for i in range(p):
@@ -98,13 +97,13 @@ def extent(data: Data, weights: Floats) -> float:
 
 
 @inlined
-def can_move(data: Data, w: Any, weights: Floats, step: float) -> bool:
-    """Whether w may move by −step·Σ weight·x; if not, it is as it was, and the plain engine finds out."""
-    return is_calm(w, step * extent(data, weights))
+def reserve_move(data: Data, w: Any, weights: Floats, step: float) -> bool:
+    """Make room for a move by −step·Σ weight·x; False where it is too large for a kernel."""
+    return reserve(w, step * extent(data, weights))
 
 
 @inlined
-def move(data: Data, w: Any, rows: Rows, weights: Floats, step: float, following: Rows) -> None:
+def move(data: Data, w: Any, rows: Ints, weights: Floats, step: float, following: Ints) -> None:
     """Add −step·Σ weight·x to the vector, but for the intercept; the next batch is fetched into the cache."""
     p, m = rows.shape
     for i in range(p):

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.engines.kernels.jit import inlined, kernel
-from stoic.engines.kernels.rows import CSR, dot
+from stoic.engines.kernels.rows import CSR, Ints, dot
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 _FEW = 24  # a column that so few blocks have is cheaper to multiply entry by entry
 
@@ -27,7 +26,7 @@ class Tile(NamedTuple):
 
 
 @kernel
-def predict_rows(X: CSR, rows: Rows, w: Floats, out: Floats) -> None:
+def predict_rows(X: CSR, rows: Ints, w: Floats, out: Floats) -> None:
     """Write x·w of some rows into out."""
     for j in range(rows.size):
         out[j] = dot(X, rows[j], w)
@@ -35,7 +34,7 @@ def predict_rows(X: CSR, rows: Rows, w: Floats, out: Floats) -> None:
 
 @kernel
 def fill_tile(
-    X: CSR, rows: Rows, weights: Floats, block: Rows, places: Rows, first: int, is_sorted: bool, tile: Tile
+    X: CSR, rows: Ints, weights: Floats, block: Ints, places: Ints, first: int, is_sorted: bool, tile: Tile
 ) -> None:
     """Add weight·x of each row to its block, for the columns from `first` on that the tile has.
 
@@ -100,7 +99,7 @@ def add_four(x0: Floats, x1: Floats, x2: Floats, x3: Floats, gram: Floats) -> No
 
 @kernel
 def add_squared_distances(
-    X: CSR, rows: Rows, weights: Floats, bounds: Rows, z: Floats, work: Floats, out: Floats
+    X: CSR, rows: Ints, weights: Floats, bounds: Ints, z: Floats, work: Floats, out: Floats
 ) -> None:
     """Add the squared distances of one group's block means to its row z of the reference."""
     indptr, indices, data = X.indptr, X.indices, X.data

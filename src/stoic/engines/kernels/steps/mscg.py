@@ -10,19 +10,18 @@ from stoic.engines.kernels.jit import kernel
 from stoic.engines.kernels.parts.batches import (
     Data,
     Scratch,
-    can_move,
     losses_and_slopes,
     mean_losses,
     move,
+    reserve_move,
     slopes_of,
     weigh,
 )
 from stoic.engines.kernels.parts.outers import outer_gradient
-from stoic.engines.kernels.rows import clear, push
+from stoic.engines.kernels.rows import Ints, clear, push
 from stoic.engines.kernels.vectors.any import intercept, needs_refresh, refresh, settle
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @kernel
@@ -32,9 +31,9 @@ def mscg_steps(
     penalty: PenaltyCode,
     step: float,
     w: Any,
-    rows: Rows,
+    rows: Ints,
     scratch: Scratch,
-    counts: Rows,
+    counts: Ints,
 ) -> None:
     """Take a step for each pair of batches in rows (steps, 2, p, m), and stop before one that is too large."""
     y, q, slopes = scratch.y, scratch.q, scratch.slopes
@@ -45,7 +44,7 @@ def mscg_steps(
         slopes_of(data, w, rows[t, 1], slopes)
         outer_gradient(outer, y, q)
         tail = weigh(slopes, q)
-        if not can_move(data, w, slopes, step):
+        if not reserve_move(data, w, slopes, step):
             return
         move(data, w, rows[t, 1], slopes, step, rows[min(t + 1, rows.shape[0] - 1), 0])  # Alg. 2, l. 5
         settle(w, step, penalty.l1, penalty.l2, intercept(w) - step * tail, np.inf, data.has_tail)
@@ -60,10 +59,10 @@ def clipped_sgd_steps(
     step: float,
     clip: float,
     w: Any,
-    rows: Rows,
+    rows: Ints,
     work: Floats,
     scratch: Scratch,
-    counts: Rows,
+    counts: Ints,
 ) -> None:
     """Take a clipped step for each batch in rows (steps, p, m); `counts[2]` adds up the clipped ones.
 
@@ -78,7 +77,7 @@ def clipped_sgd_steps(
         tail = weigh(slopes, q)
         norm = np.sqrt(squared_gradient(data, rows[t], slopes, work))
         shortened = step * (clip / norm) if norm > clip else step
-        if not (norm < np.inf and can_move(data, w, slopes, shortened)):  # an infinite norm may be one of NaN
+        if not (norm < np.inf and reserve_move(data, w, slopes, shortened)):  # an infinite norm may be one of NaN
             return
         move(data, w, rows[t], slopes, shortened, rows[min(t + 1, rows.shape[0] - 1)])
         settle(w, step, penalty.l1, penalty.l2, intercept(w) - shortened * tail, np.inf, data.has_tail)
@@ -87,7 +86,7 @@ def clipped_sgd_steps(
 
 
 @kernel
-def squared_gradient(data: Data, rows: Rows, weights: Floats, work: Floats) -> float:
+def squared_gradient(data: Data, rows: Ints, weights: Floats, work: Floats) -> float:
     """Return ‖Σ weight·x‖² for rows that may share columns; `work` is zero before and after."""
     p, m = rows.shape
     total, tail = 0.0, 0.0

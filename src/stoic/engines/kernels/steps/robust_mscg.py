@@ -7,21 +7,19 @@ these from the k×k Gram matrix; zᵀq is then a combination of the rows of the 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from stoic.codes import OuterCode, PenaltyCode
 from stoic.engines.kernels.jit import allocating_kernel
-from stoic.engines.kernels.parts.batches import Data, can_move, move, predict, slopes_of
+from stoic.engines.kernels.parts.batches import Data, move, predict, reserve_move, slopes_of
 from stoic.engines.kernels.parts.losses import loss_value
 from stoic.engines.kernels.parts.outers import outer_gradient
-from stoic.engines.kernels.rows import CSR, Dense, dot, push
+from stoic.engines.kernels.rows import CSR, Dense, Ints, by_storage, dot, push
 from stoic.engines.kernels.vectors.any import intercept, needs_refresh, refresh, settle
 
 SMALLEST_BALL, GEOMETRIC_MEDIAN = range(2)
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _TOLERANCE = 1e-8  # these two as in means.py
 _MAX_STEPS = 1000
@@ -68,7 +66,7 @@ def robust_mscg_steps(
             return
         outer_gradient(outer, y, q)
         tail = weigh_shares(slopes, q, blocks.bounds, shares)
-        if not can_move(data, w, slopes, step):
+        if not reserve_move(data, w, slopes, step):
             return
         move(data, w, rows[t, 1], slopes, step, rows[min(t + 1, n_steps - 1), 0])  # Alg. 2, l. 5
         settle(w, step, penalty.l1, penalty.l2, intercept(w) - step * tail, np.inf, data.has_tail)
@@ -122,68 +120,60 @@ def jacobian_distances(data: Data, bounds: Ints, rows: Ints, slopes: Floats, hea
             far[b, a] = far[a, b]
 
 
-def add_gram(X: Any, bounds: Ints, rows: Ints, slopes: Floats, heads: Ints, gram: Floats) -> None:
-    """Add the products of the block means of slope·x to the lower half of `gram`; `heads` as above."""
-    x = X.values[rows] if isinstance(X, Dense) else np.zeros((rows.size, heads.size))
-    if isinstance(X, CSR):
-        for j, row in enumerate(rows):
-            part = slice(int(X.indptr[row]), int(X.indptr[row + 1]))
-            np.add.at(x[j], X.indices[part], X.data[part])
-    sums = np.add.reduceat(slopes[:, None] * x, bounds[:-1], axis=0)
-    means = sums / np.diff(bounds)[:, None]
-    gram += np.tril(means @ means.T)
+@allocating_kernel
+def add_gram_csr(X: CSR, bounds: Ints, rows: Ints, slopes: Floats, heads: Ints, gram: Floats) -> None:
+    """Add the products of block means as sparse vectors."""
+    room = np.int64(0)
+    for row in rows:
+        room += np.int64(X.indptr[row + 1]) - np.int64(X.indptr[row])
+    # A column's entries, one for each block that has it, are a list from its head to earlier blocks.
+    values, following = np.empty(room), np.empty(room, np.int64)
+    columns, block = np.empty(room, np.uint64), np.empty(room, np.uint64)
+    n = np.uint64(0)
+    for b in range(bounds.size - 1):
+        start, size = np.int64(n), bounds[b + 1] - bounds[b]
+        for j in range(bounds[b], bounds[b + 1]):
+            weight = slopes[j] / size
+            for e in range(np.uint64(X.indptr[rows[j]]), np.uint64(X.indptr[rows[j] + 1])):
+                head = heads[X.indices[e]]
+                if head >= start:
+                    values[np.uint64(head)] += weight * X.data[e]
+                else:
+                    values[n], following[n], columns[n], block[n] = (
+                        weight * X.data[e],
+                        head,
+                        X.indices[e],
+                        b,
+                    )
+                    heads[X.indices[e]] = n
+                    n += np.uint64(1)
+    for k in range(n):
+        line = gram[block[k]]
+        other = np.int64(k)
+        while other >= 0:
+            line[block[np.uint64(other)]] += values[k] * values[np.uint64(other)]
+            other = following[np.uint64(other)]
+        heads[columns[k]] = -1
 
 
-@overload(add_gram, inline="never")
-def _add_gram(X: Any, bounds: Ints, rows: Ints, slopes: Floats, heads: Ints, gram: Floats) -> Any:
-    if X.instance_class is CSR:
+@allocating_kernel
+def add_gram_dense(X: Dense, bounds: Ints, rows: Ints, slopes: Floats, heads: Ints, gram: Floats) -> None:
+    """Add the products of block means as vectors."""
+    k = bounds.size - 1
+    means = Dense(np.zeros((k, heads.size)))
+    for b in range(k):
+        mean = means.values[b]
+        for j in range(bounds[b], bounds[b + 1]):
+            push(X, rows[j], slopes[j] / (bounds[b + 1] - bounds[b]), mean)
+        for a in range(b + 1):
+            gram[b, a] += dot(means, a, mean)
 
-        def sparse(X: Any, bounds: Ints, rows: Ints, slopes: Floats, heads: Ints, gram: Floats) -> None:
-            room = np.int64(0)
-            for row in rows:
-                room += np.int64(X.indptr[row + 1]) - np.int64(X.indptr[row])
-            # A column's entries, one for each block that has it, are a list from its head to earlier blocks.
-            values, following = np.empty(room), np.empty(room, np.int64)
-            columns, block = np.empty(room, np.uint64), np.empty(room, np.uint64)
-            n = np.uint64(0)
-            for b in range(bounds.size - 1):
-                start, size = np.int64(n), bounds[b + 1] - bounds[b]
-                for j in range(bounds[b], bounds[b + 1]):
-                    weight = slopes[j] / size
-                    for e in range(np.uint64(X.indptr[rows[j]]), np.uint64(X.indptr[rows[j] + 1])):
-                        head = heads[X.indices[e]]
-                        if head >= start:
-                            values[np.uint64(head)] += weight * X.data[e]
-                        else:
-                            values[n], following[n], columns[n], block[n] = (
-                                weight * X.data[e],
-                                head,
-                                X.indices[e],
-                                b,
-                            )
-                            heads[X.indices[e]] = n
-                            n += np.uint64(1)
-            for k in range(n):
-                line = gram[block[k]]
-                other = np.int64(k)
-                while other >= 0:
-                    line[block[np.uint64(other)]] += values[k] * values[np.uint64(other)]
-                    other = following[np.uint64(other)]
-                heads[columns[k]] = -1
 
-        return sparse
+add_gram = by_storage(add_gram_csr, add_gram_dense)
+"""Add the products of the block means of slope·x to the lower half of `gram`; `heads` as above.
 
-    def dense(X: Any, bounds: Ints, rows: Ints, slopes: Floats, heads: Ints, gram: Floats) -> None:
-        k = bounds.size - 1
-        means = Dense(np.zeros((k, heads.size)))
-        for b in range(k):
-            mean = means.values[b]
-            for j in range(bounds[b], bounds[b + 1]):
-                push(X, rows[j], slopes[j] / (bounds[b + 1] - bounds[b]), mean)
-            for a in range(b + 1):
-                gram[b, a] += dot(means, a, mean)
-
-    return dense
+add_gram(X, bounds, rows, slopes, heads, gram)
+"""
 
 
 @allocating_kernel

@@ -10,26 +10,25 @@ from stoic.engines.kernels.jit import inlined, kernel
 from stoic.engines.kernels.parts.batches import Data, Scratch, copy_to, extent, move, predict, weigh
 from stoic.engines.kernels.parts.losses import loss_slope, loss_value
 from stoic.engines.kernels.parts.outers import outer_gradient
-from stoic.engines.kernels.rows import clear, fetch, push, squared_norm
+from stoic.engines.kernels.rows import Ints, clear, fetch, push, squared_norm
 from stoic.engines.kernels.vectors.any import (
     add_columns,
     exceeds,
     intercept,
-    is_calm,
     needs_refresh,
     note_move,
     product_with_reference,
     refresh,
+    reserve,
     settle,
 )
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 FAR = 1e3  # radii: the rounding of a longer step would show in the average of points in the ball
 
 
-class Reference(NamedTuple):
+class ReferenceArrays(NamedTuple):
     """ỹ₀ and Z = z̃₀ᵀ, its rows that are not zero, its norm, and the levels of (4) and (5)."""
 
     y: Floats
@@ -52,7 +51,7 @@ class RowNumbers(NamedTuple):
     work: Floats
 
 
-class Settings(NamedTuple):
+class StepSettings(NamedTuple):
     """η, D, the weight of a batch in y, whether ∇f is taken at the y before, and whether samples are truncated."""
 
     step: float
@@ -67,14 +66,14 @@ def rosc_steps(
     data: Data,
     outer: OuterCode,
     penalty: PenaltyCode,
-    reference: Reference,
+    reference: ReferenceArrays,
     numbers: RowNumbers,
-    settings: Settings,
+    settings: StepSettings,
     w: Any,
     y: Floats,
-    rows: Rows,
+    rows: Ints,
     scratch: Scratch,
-    counts: Rows,
+    counts: Ints,
 ) -> None:
     """Take a step for each batch in rows (steps, p, m), and stop before one that numbers are too large for.
 
@@ -89,14 +88,14 @@ def rosc_steps(
         losses_by_row(data, w, rows[t], scratch.spare, slopes)  # Alg. 5, l. 5–6
         if settings.by_sample:
             n_cut = truncate_samples(reference, w, scratch.spare, fresh)  # (4)
-            n_away = stray_samples(data, reference, numbers, w, rows[t], slopes)  # (5)
+            n_away = drop_stray_samples(data, reference, numbers, w, rows[t], slopes)  # (5)
         else:
             n_cut = truncate_batch(reference, w, scratch.spare, fresh)  # (4)
-            n_away = stray_batch(data, reference, numbers, w, rows[t], slopes)  # (5)
+            n_away = drop_stray_batch(data, reference, numbers, w, rows[t], slopes)  # (5)
         outer_gradient(outer, y if settings.is_tracked else fresh, q)
         tail, share = weigh(slopes, q), n_away / parts
         reach = share * reference.z_norm * size_of(q) if n_away > 0 else 0.0
-        if not is_calm(w, step * (extent(data, slopes) + reach)):
+        if not reserve(w, step * (extent(data, slopes) + reach)):
             return
         begin_move(w, step * (length(numbers, rows[t], slopes) + reach), settings.radius)
         if n_away > 0:
@@ -113,7 +112,7 @@ def rosc_steps(
 
 
 @inlined
-def losses_by_row(data: Data, w: Any, rows: Rows, losses: Floats, slopes: Floats) -> None:
+def losses_by_row(data: Data, w: Any, rows: Ints, losses: Floats, slopes: Floats) -> None:
     """Write the losses and their derivatives, entry by entry."""
     p, m = rows.shape
     for i in range(p):
@@ -131,7 +130,7 @@ def follow(y: Floats, fresh: Floats, weight: float) -> None:
 
 
 @inlined
-def truncate_batch(reference: Reference, w: Any, losses: Floats, fresh: Floats) -> int:
+def truncate_batch(reference: ReferenceArrays, w: Any, losses: Floats, fresh: Floats) -> int:
     """Write the mean losses into fresh, ỹ₀ where they stray; return whether they do."""
     p, m = losses.shape
     for i in range(p):
@@ -146,7 +145,7 @@ def truncate_batch(reference: Reference, w: Any, losses: Floats, fresh: Floats) 
 
 
 @inlined
-def truncate_samples(reference: Reference, w: Any, losses: Floats, fresh: Floats) -> int:
+def truncate_samples(reference: ReferenceArrays, w: Any, losses: Floats, fresh: Floats) -> int:
     """Write the mean of the losses of m samples into fresh, ỹ₀ in the place of those that stray; count these."""
     p, m = losses.shape
     n_cut = 0
@@ -163,7 +162,7 @@ def truncate_samples(reference: Reference, w: Any, losses: Floats, fresh: Floats
 
 @inlined
 def begin_move(w: Any, most: float, radius: float) -> None:
-    """Take note of a step; before one that the ball undoes, the sum so far is put away from its rounding."""
+    """Take note of a step; beyond FAR radii, refresh w first: the ball undoes the step, but not its rounding."""
     if most > FAR * radius:
         refresh(w)
     note_move(w, most)
@@ -188,7 +187,7 @@ def size_of(y: Floats) -> float:
 
 
 @inlined
-def length(numbers: RowNumbers, rows: Rows, weights: Floats) -> float:
+def length(numbers: RowNumbers, rows: Ints, weights: Floats) -> float:
     """Return a bound on ‖Σ weight·x‖."""
     p, m = rows.shape
     total = 0.0
@@ -200,7 +199,7 @@ def length(numbers: RowNumbers, rows: Rows, weights: Floats) -> float:
 
 
 @inlined
-def fetch_norms(numbers: RowNumbers, rows: Rows) -> None:
+def fetch_norms(numbers: RowNumbers, rows: Ints) -> None:
     """Fetch the norms of some rows into the cache."""
     p, m = rows.shape
     for i in range(p):
@@ -209,7 +208,7 @@ def fetch_norms(numbers: RowNumbers, rows: Rows) -> None:
 
 
 @kernel
-def move_to_reference(reference: Reference, w: Any, q: Floats, step: float) -> float:
+def move_to_reference(reference: ReferenceArrays, w: Any, q: Floats, step: float) -> float:
     """Add −step·z̃₀ᵀq to w; return the entry of z̃₀ᵀq for the intercept."""
     add_columns(w, reference.columns, reference.packed, q, -step)
     tail = 0.0
@@ -219,8 +218,8 @@ def move_to_reference(reference: Reference, w: Any, q: Floats, step: float) -> f
 
 
 @inlined
-def stray_samples(
-    data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats
+def drop_stray_samples(
+    data: Data, reference: ReferenceArrays, numbers: RowNumbers, w: Any, rows: Ints, slopes: Floats
 ) -> int:
     """Set to 0 the slopes of samples with ‖z − z̃₀‖_F > L_g‖w − w₀‖ + slack, and count them."""
     p, m = rows.shape
@@ -236,7 +235,9 @@ def stray_samples(
 
 
 @inlined
-def stray_batch(data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats) -> int:
+def drop_stray_batch(
+    data: Data, reference: ReferenceArrays, numbers: RowNumbers, w: Any, rows: Ints, slopes: Floats
+) -> int:
     """Set all slopes to 0 if the mean z of the batch strays; return whether it does.
 
     Only where a bound on ‖z‖ cannot tell, the norm is computed.
@@ -262,7 +263,7 @@ def stray_batch(data: Data, reference: Reference, numbers: RowNumbers, w: Any, r
 
 @inlined
 def is_away(
-    data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats, squared: float
+    data: Data, reference: ReferenceArrays, numbers: RowNumbers, w: Any, rows: Ints, slopes: Floats, squared: float
 ) -> bool:
     """Whether ‖z − z̃₀‖_F > L_g‖w − w₀‖ + slack for ‖z‖² = `squared`; ‖z‖ + ‖z̃₀‖ may tell that it is not."""
     if not np.isfinite(squared):
@@ -285,7 +286,7 @@ def norm_of(data: Data, numbers: RowNumbers, row: int) -> float:
 
 @inlined
 def inner_product(
-    data: Data, reference: Reference, numbers: RowNumbers, w: Any, rows: Rows, slopes: Floats
+    data: Data, reference: ReferenceArrays, numbers: RowNumbers, w: Any, rows: Ints, slopes: Floats
 ) -> float:
     """Return ⟨z, z̃₀⟩ from x·z̃₀ of the rows."""
     p, m = rows.shape
@@ -299,7 +300,7 @@ def inner_product(
 
 
 @kernel
-def squared_mean(data: Data, rows: Rows, slopes: Floats, work: Floats) -> float:
+def squared_mean(data: Data, rows: Ints, slopes: Floats, work: Floats) -> float:
     """Return ‖mean of slope·x‖² over rows that may share columns; `work` is zero before and after."""
     m = rows.size
     total, tail = 0.0, 0.0

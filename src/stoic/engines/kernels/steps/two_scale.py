@@ -10,21 +10,21 @@ from stoic.engines.kernels.jit import kernel
 from stoic.engines.kernels.parts.batches import (
     Data,
     Scratch,
-    can_move,
     copy_to,
     losses_and_slopes,
     move,
     predict,
+    reserve_move,
     slopes_of,
     weigh,
 )
 from stoic.engines.kernels.parts.losses import loss_value
 from stoic.engines.kernels.parts.outers import outer_gradient
+from stoic.engines.kernels.rows import Ints
 from stoic.engines.kernels.vectors.any import intercept, needs_refresh, refresh, settle
-from stoic.engines.kernels.vectors.previous import Earlier, carry_over, predict_earlier, remember
+from stoic.engines.kernels.vectors.previous import Previous, carry_over, predict_previous, remember
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 class Rates(NamedTuple):
@@ -42,9 +42,9 @@ def scgd_steps(
     rates: Rates,
     w: Any,
     y: Floats,
-    rows: Rows,
+    rows: Ints,
     scratch: Scratch,
-    counts: Rows,
+    counts: Ints,
 ) -> None:
     """Take a step for each batch in rows (steps, p, m), and stop before one that is too large."""
     n_steps, p, _ = rows.shape
@@ -58,7 +58,7 @@ def scgd_steps(
             fresh[i] = (1.0 - weight) * y[i] + weight * fresh[i]
         outer_gradient(outer, fresh, q)
         tail = weigh(slopes, q)
-        if not can_move(data, w, slopes, step):
+        if not reserve_move(data, w, slopes, step):
             return
         copy_to(y, fresh)
         move(data, w, rows[t], slopes, step, rows[min(t + 1, n_steps - 1)])
@@ -74,9 +74,9 @@ def asc_pg_steps(
     rates: Rates,
     w: Any,
     y: Floats,
-    rows: Rows,
+    rows: Ints,
     scratch: Scratch,
-    counts: Rows,
+    counts: Ints,
 ) -> None:
     """Take a step for each pair of batches in rows (steps, 2, p, m), and stop before one that is too large."""
     n_steps, _, p, m = rows.shape
@@ -91,7 +91,7 @@ def asc_pg_steps(
             for j in range(m):
                 before[i, j] = predict(data, w, rows[t, 1, i, j])
         tail = weigh(slopes, q)
-        if not can_move(data, w, slopes, step):
+        if not reserve_move(data, w, slopes, step):
             return
         move(data, w, rows[t, 0], slopes, step, rows[min(t + 1, n_steps - 1), 0])
         settle(w, step, penalty.l1, penalty.l2, intercept(w) - step * tail, np.inf, data.has_tail)
@@ -113,11 +113,11 @@ def scsc_steps(
     rates: Rates,
     extrapolation: float,
     w: Any,
-    earlier: Earlier,
+    previous: Previous,
     y: Floats,
-    rows: Rows,
+    rows: Ints,
     scratch: Scratch,
-    counts: Rows,
+    counts: Ints,
 ) -> None:
     """Take a step of SCSC for each batch in rows (steps, 1, p, m), or of ALEXR for each pair (steps, 2, p, m).
 
@@ -128,7 +128,7 @@ def scsc_steps(
     for t in range(n_steps):
         step, b = rates.steps[t], rates.weights[t]
         if needs_refresh(w, step, penalty.l1):
-            carry_over(w, earlier)
+            carry_over(w, previous)
             refresh(w)
         ahead = (1.0 - b) / b if n_batches == 1 else extrapolation
         for i in range(p):
@@ -136,17 +136,17 @@ def scsc_steps(
             for j in range(m):
                 row = rows[t, 0, i, j]
                 here += loss_value(data.loss, predict(data, w, row), data.targets[row])
-                there += loss_value(data.loss, predict_earlier(data.X, w, earlier, row), data.targets[row])
+                there += loss_value(data.loss, predict_previous(data.X, w, previous, row), data.targets[row])
             here, there = here / m, there / m
             fresh[i] = (1.0 - b) * y[i] + b * (here + ahead * (here - there))
         outer_gradient(outer, fresh, q)
         moving = rows[t, n_batches - 1]
         slopes_of(data, w, moving, slopes)
         tail = weigh(slopes, q)
-        if not can_move(data, w, slopes, step):
+        if not reserve_move(data, w, slopes, step):
             return
         copy_to(y, fresh)
-        remember(data.X, w, earlier, moving)
+        remember(data.X, w, previous, moving)
         move(data, w, moving, slopes, step, rows[min(t + 1, n_steps - 1), 0])
         settle(w, step, penalty.l1, penalty.l2, intercept(w) - step * tail, np.inf, data.has_tail)
         counts[0] += 1

@@ -1,12 +1,12 @@
 """The prox in the ball for a vector under thresholds: mostly one more line of its table, else a few passes."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from stoic.engines.kernels.jit import inlined, kernel
-from stoic.engines.kernels.rows import FREE
+from stoic.brackets import Bracket
+from stoic.engines.kernels.jit import inlined, kernel, reordered
+from stoic.engines.kernels.roots import is_wide, narrowed, next_point
 from stoic.engines.kernels.vectors.thresholded import (
     HIGH,
     LOW,
@@ -28,13 +28,15 @@ from stoic.engines.kernels.vectors.thresholded import (
 
 @kernel
 def settle_thresholded(
-    w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float
+    w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float, has_tail: bool
 ) -> None:
     """Finish a step: w is w − step·v, but for the intercept; take the prox in the ball around c.
 
     Where the problem is anchored, and where the ball is active, that takes passes over all coordinates.
     """
     s = w.scalars
+    if not has_tail:
+        tail_ahead = 0.0
     if s[WEIGHT] > 0.0:
         write_out(w, step, l1, l2, tail_ahead, radius, reach(w, step, l1, l2, tail_ahead, 1.0))
         return
@@ -88,22 +90,14 @@ def tail_ended(w: Thresholded, way: Way, tail_ahead: float) -> float:
     return s[TAIL_C] + way.theta * (way.keep * tail_ahead + way.toward * s[TAIL_ANCHOR] - s[TAIL_C])
 
 
+@reordered
 def squared_way(w: Thresholded, way: Way) -> float:
     """Return ‖w(θ) − c‖², without the intercept."""
-    moves = (ended(way, *place) - place[1] for place in zip(w.v, w.c, w.anchor, strict=True))
-    return float(sum(move * move for move in moves))
-
-
-@overload(squared_way, jit_options=FREE)
-def _squared_way(w: Thresholded, way: Way) -> Any:
-    def summed(w: Thresholded, way: Way) -> float:
-        v, c, anchor, total = w.v, w.c, w.anchor, 0.0
-        for k in range(np.uint64(v.size)):
-            move = ended(way, v[k], c[k], anchor[k]) - c[k]
-            total += move * move
-        return total
-
-    return summed
+    v, c, anchor, total = w.v, w.c, w.anchor, 0.0
+    for k in range(np.uint64(v.size)):
+        move = ended(way, v[k], c[k], anchor[k]) - c[k]
+        total += move * move
+    return total
 
 
 @kernel
@@ -128,50 +122,27 @@ def write_out(
     s[SUM_TAIL], s[MOVED], s[SIZE] = s[SUM_TAIL] + s[TAIL], 0.0, s[HIGH] + s[NORM_C]
 
 
+@reordered
 def take(w: Thresholded, way: Way) -> float:
     """Move every coordinate where it ends, add that to its sum, and return ‖w − c‖², without the intercept."""
-    w.v[:] = [ended(way, *place) for place in zip(w.v, w.c, w.anchor, strict=True)]
-    w.past[:] += w.v
-    return float(np.sum((w.v - w.c) ** 2))
-
-
-@overload(take, jit_options=FREE)
-def _take(w: Thresholded, way: Way) -> Any:
-    def taken(w: Thresholded, way: Way) -> float:
-        v, c, anchor, past, total = w.v, w.c, w.anchor, w.past, 0.0
-        for k in range(np.uint64(v.size)):
-            new = ended(way, v[k], c[k], anchor[k])
-            past[k] += new
-            v[k] = new
-            total += (new - c[k]) * (new - c[k])
-        return total
-
-    return taken
+    v, c, anchor, past, total = w.v, w.c, w.anchor, w.past, 0.0
+    for k in range(np.uint64(v.size)):
+        new = ended(way, v[k], c[k], anchor[k])
+        past[k] += new
+        v[k] = new
+        total += (new - c[k]) * (new - c[k])
+    return total
 
 
 @kernel
 def largest_theta(
     w: Thresholded, step: float, l1: float, l2: float, tail_ahead: float, radius: float, unbounded: float
 ) -> float:
-    """Return the largest θ that ends within the ball.
-
-    By chords, since the distance is nearly straight in θ; after two in a row to one side, the value at the other
-    end counts half (the Illinois rule), and every fourth time the middle is tried.
-    """
-    low, high, n, side = 0.0, 1.0, 0, 0
-    short, beyond = -radius, unbounded - radius
-    if not beyond > 0.0:
+    """Return the largest θ that ends within the ball."""
+    if not unbounded > radius:
         return 1.0
-    while high - low > 1e-13 * high:
-        n += 1
-        theta = low - short * ((high - low) / (beyond - short))
-        if n % 4 == 0 or not low < theta < high:
-            theta = 0.5 * (low + high)
-        far = reach(w, step, l1, l2, tail_ahead, theta) - radius
-        if abs(far) <= 1e-13 * radius:
-            return theta
-        if far > 0.0:
-            high, beyond, short, side = theta, far, (0.5 * short if side > 0 else short), 1
-        else:
-            low, short, beyond, side = theta, far, (0.5 * beyond if side < 0 else beyond), -1
-    return low
+    bracket = Bracket(0.0, 1.0, -radius, unbounded - radius, 0.0)
+    while is_wide(bracket):
+        theta = next_point(bracket)
+        bracket = narrowed(bracket, theta, reach(w, step, l1, l2, tail_ahead, theta) - radius)
+    return bracket.low

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stoic.brackets import Bracket
 from stoic.engines.kernels.jit import inlined, kernel
-from stoic.engines.kernels.rows import dense_dot, dot, fetch, products, push
+from stoic.engines.kernels.roots import is_wide, narrowed, next_point
+from stoic.engines.kernels.rows import dot, fetch, products, push, vector_dot
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +21,7 @@ Floats = NDArray[np.float64]
 A, B, UU, UC, CC, SUM_A, SUM_B, TAIL, TAIL_C, SUM_TAIL, WEIGHT, PEAK, HOLDS = range(13)
 N_SCALARS = 13
 
+TOO_LARGE = 1e140  # for a coordinate: beyond, squares may overflow, and the plain engine takes the step
 _FLUSH_BELOW = 1e-4  # an active ball drives a to 0, and the average would lose its digits
 _SUM_BELOW = 1e-6  # of its peak: ‖u‖² has lost digits that only a new sum gives back
 
@@ -171,14 +174,40 @@ def add_scaled_columns(w: Scaled, columns: Any, packed: Floats, q: Floats, facto
 
 
 @inlined
-def needs_flush(w: Scaled) -> bool:
+def add_scaled_reference(w: Scaled, columns: Any, packed: Floats, q: Floats, factor: float) -> None:
+    """Add factor·Zq to w, where Z is held or given by its columns that are not zero."""
+    if w.held.beta.size > 0:
+        hold(w, q, factor)
+    else:
+        add_scaled_columns(w, columns, packed, q, factor)
+
+
+@inlined
+def scaled_reference_product(X: Any, w: Scaled, Z: Floats, row: int, group: int, along: Floats) -> float:
+    """Return x·z for a row and one column z of Z, computed on first use; the form keeps it, or `along`."""
+    if w.held.beta.size > 0:
+        know_held(X, w, row)
+        return w.held.along_rows[row, group]
+    return kept_product(X, w, Z, row, group, along)
+
+
+@inlined
+def kept_product(X: Any, w: Any, Z: Floats, row: int, group: int, along: Floats) -> float:
+    """Return x·z for a row and one column z of Z, computed on first use; `along` keeps it."""
+    if np.isnan(along[row]):
+        along[row] = dot(X, row, Z[:, group])
+    return along[row]
+
+
+@inlined
+def needs_flush(w: Scaled, step: float, l1: float) -> bool:
     """Whether a is so small that u and the average lose their digits."""
     return bool(w.scalars[A] < _FLUSH_BELOW)
 
 
 @kernel
 def flush(w: Scaled) -> None:
-    """Set a to 1 again, put the sum so far away, and let go of Z; nothing where a is 1 and there is no sum."""
+    """Rescale to a = 1: add Σa·u to `past`, Zβ to u, and compute products anew; nothing where a = 1 and Σa = 0."""
     s, u, past = w.scalars, w.u, w.past
     a, sum_a = s[A], s[SUM_A]
     if a == 1.0 and sum_a == 0.0:
@@ -194,7 +223,7 @@ def flush(w: Scaled) -> None:
 
 @kernel
 def let_go(w: Scaled) -> None:
-    """Add Zβ to u and its past to that of u, and hold nothing; a pass over all coordinates."""
+    """Add Zβ to u and Z·held.past to `past`, and set β to 0; a pass over all coordinates."""
     held = w.held
     for k in range(w.u.size):
         w.u[k] += held_at(w, k, held.beta)
@@ -209,7 +238,7 @@ def sum_up(w: Scaled) -> None:
     """Compute ‖u + Zβ‖², ⟨u + Zβ, c⟩ and Zᵀ(u + Zβ) anew; a pass over all coordinates."""
     s = w.scalars
     if s[HOLDS] == 0.0:
-        s[UU], s[UC] = dense_dot(w.u, w.u), dense_dot(w.u, w.c)
+        s[UU], s[UC] = vector_dot(w.u, w.u), vector_dot(w.u, w.c)
     else:
         sum_up_held(w)
     s[PEAK] = s[UU]
@@ -217,7 +246,7 @@ def sum_up(w: Scaled) -> None:
 
 @kernel
 def sum_up_held(w: Scaled) -> None:
-    """Do so where Z is held."""
+    """Compute what `sum_up` does for u + Zβ, where Z is held."""
     s, held = w.scalars, w.held
     s[UU], s[UC] = 0.0, 0.0
     held.along_u[:] = 0.0
@@ -239,7 +268,33 @@ def squared_distance(w: Scaled) -> float:
 
 
 @inlined
-def settle_scaled(w: Scaled, step: float, l2: float, tail_ahead: float, radius: float, has_tail: bool) -> float:
+def exceeds_distance(w: Scaled, far: float, growth: float, slack: float) -> bool:
+    """Whether far > growth·‖w − c‖ + slack, or far is not finite."""
+    return not far <= growth * np.sqrt(squared_distance(w)) + slack or not far < np.inf
+
+
+@inlined
+def reserve_scaled(w: Scaled, amount: float) -> bool:
+    """Return whether a move of each coordinate by an amount, and u itself, stay below TOO_LARGE."""
+    s = w.scalars
+    return amount / s[A] < TOO_LARGE and s[UU] < TOO_LARGE * TOO_LARGE
+
+
+@inlined
+def note_scaled_move(w: Scaled, length: float) -> None:
+    """Do nothing: ‖w − c‖ is known at each step."""
+
+
+@inlined
+def scaled_intercept(w: Scaled) -> float:
+    """Return the intercept."""
+    return w.scalars[TAIL]
+
+
+@inlined
+def settle_scaled(
+    w: Scaled, step: float, l1: float, l2: float, tail_ahead: float, radius: float, has_tail: bool
+) -> float:
     """Finish a step: w is w − step·v but for the intercept; take the prox of (l2/2)‖·‖² in the ball around c.
 
     Where the problem is anchored, it is that of (l2/2)‖·‖² + (weight/2)‖· − c‖².
@@ -279,16 +334,12 @@ def ball_theta(far: float, tail: float, ridge: float) -> float:
     """Return the root θ in (0, 1) of (θ·far·(1 + ridge)/(1 + θ·ridge))² + (θ·tail)² = 1."""
     if tail == 0.0:
         return 1.0 / (far + (far - 1.0) * ridge)
-    low, high = 0.0, min(1.0, 1.0 / tail)
-    while True:
-        middle = 0.5 * (low + high)
-        if middle <= low or middle >= high:
-            return low
-        reach = middle * far * ((1.0 + ridge) / (1.0 + middle * ridge))
-        if reach * reach + middle * tail * middle * tail > 1.0:
-            high = middle
-        else:
-            low = middle
+    bracket = Bracket(0.0, 1.0, -1.0, np.sqrt(far * far + tail * tail) - 1.0, 0.0)
+    while is_wide(bracket):
+        theta = next_point(bracket)
+        reach = theta * far * ((1.0 + ridge) / (1.0 + theta * ridge))
+        bracket = narrowed(bracket, theta, np.sqrt(reach * reach + theta * tail * theta * tail) - 1.0)
+    return bracket.low
 
 
 @kernel

@@ -12,11 +12,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
-from stoic.engines.kernels.jit import inlined, kernel
-from stoic.engines.kernels.rows import CSR, FREE, FUSED, entries
+from stoic.engines.kernels.jit import fused, inlined, kernel, reordered
+from stoic.engines.kernels.rows import CSR, Dense, by_storage
+from stoic.engines.kernels.vectors.scaled import TOO_LARGE
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class Thresholded(NamedTuple):
     scalars: Floats
 
 
-class Line(NamedTuple):
+class Threshold(NamedTuple):
     """The line of the table that holds now."""
 
     now: Any
@@ -62,11 +62,11 @@ class Line(NamedTuple):
 
 
 @inlined
-def line_now(w: Thresholded) -> Line:
+def line_now(w: Thresholded) -> Threshold:
     """Return the line that holds now."""
     now = np.uint64(w.scalars[NOW])
     table = w.table
-    return Line(now, table[now, P], table[now, Q], table[now, SUM_P], table[now, SUM_PQ], w.scalars[PACE])
+    return Threshold(now, table[now, P], table[now, Q], table[now, SUM_P], table[now, SUM_PQ], w.scalars[PACE])
 
 
 @inlined
@@ -76,7 +76,7 @@ def shrunk(v: float, q: float) -> float:
 
 
 @inlined
-def gathered(w: Thresholded, v: float, line: Line) -> float:
+def gathered(w: Thresholded, v: float, line: Threshold) -> float:
     """Return sign(v)·(|v|·ΣP − ΣPQ) up to now, or up to the last step with Q < |v|."""
     size = abs(v)
     last = last_below(w, size, line)
@@ -84,109 +84,104 @@ def gathered(w: Thresholded, v: float, line: Line) -> float:
 
 
 @inlined
-def last_below(w: Thresholded, size: float, line: Line) -> Any:
+def last_below(w: Thresholded, size: float, line: Threshold) -> Any:
     """Return the last line with Q < size; Q never grows by less than a bucket, so it is one of two."""
     bucket = np.uint64(min(size * line.pace, N_BUCKETS - 1.0))
-    now = np.uint64(line.now)  # a line that Python hands in has an int64
+    now = np.uint64(line.now)  # a line that comes from Python has an int64
     first: Any = min(np.uint64(w.lines[bucket]), now)
     return min(first + np.uint64(w.table[first + np.uint64(1), Q] < size), now)
 
 
-def thresholded_product(X: Any, w: Thresholded, row: int) -> float:
-    """Return x·w for one row x, without the intercept."""
-    line, (columns, values) = line_now(w), entries(X, row)
-    v = w.v[columns]
-    return float(line.p * (values @ (v - np.clip(v, -line.q, line.q))))
+# --- x·w ---
 
 
-@overload(thresholded_product, inline="never", jit_options=FUSED)
-def _thresholded_product(X: Any, w: Thresholded, row: int) -> Any:
-    if X.instance_class is CSR:
-
-        def sparse(X: Any, w: Thresholded, row: int) -> float:
-            line, v, indices, data = line_now(w), w.v, X.indices, X.data
-            q = line.q
-            s0 = s1 = s2 = s3 = 0.0
-            k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
-            while k + np.uint64(3) < stop:
-                s0 += data[k] * shrunk(v[indices[k]], q)
-                s1 += data[k + np.uint64(1)] * shrunk(v[indices[k + np.uint64(1)]], q)
-                s2 += data[k + np.uint64(2)] * shrunk(v[indices[k + np.uint64(2)]], q)
-                s3 += data[k + np.uint64(3)] * shrunk(v[indices[k + np.uint64(3)]], q)
-                k += np.uint64(4)
-            while k < stop:
-                s0 += data[k] * shrunk(v[indices[k]], q)
-                k += np.uint64(1)
-            return line.p * ((s0 + s1) + (s2 + s3))
-
-        return sparse
-
-    def dense(X: Any, w: Thresholded, row: int) -> float:
-        line, v, x = line_now(w), w.v, X.values[row]
-        total = 0.0
-        for k in range(np.uint64(x.size)):
-            total += x[k] * shrunk(v[k], line.q)
-        return line.p * total
-
-    return dense
+@fused
+def thresholded_product_csr(X: CSR, w: Thresholded, row: int) -> float:
+    """Return x·w, in four sums."""
+    line, v, indices, data = line_now(w), w.v, X.indices, X.data
+    q = line.q
+    s0 = s1 = s2 = s3 = 0.0
+    k, stop = np.uint64(X.indptr[row]), np.uint64(X.indptr[row + 1])
+    while k + np.uint64(3) < stop:
+        s0 += data[k] * shrunk(v[indices[k]], q)
+        s1 += data[k + np.uint64(1)] * shrunk(v[indices[k + np.uint64(1)]], q)
+        s2 += data[k + np.uint64(2)] * shrunk(v[indices[k + np.uint64(2)]], q)
+        s3 += data[k + np.uint64(3)] * shrunk(v[indices[k + np.uint64(3)]], q)
+        k += np.uint64(4)
+    while k < stop:
+        s0 += data[k] * shrunk(v[indices[k]], q)
+        k += np.uint64(1)
+    return line.p * ((s0 + s1) + (s2 + s3))
 
 
-def add_thresholded(X: Any, w: Thresholded, row: int, factor: float, following: int = -1) -> None:
+@fused
+def thresholded_product_dense(X: Dense, w: Thresholded, row: int) -> float:
+    """Return x·w."""
+    line, v, x = line_now(w), w.v, X.values[row]
+    total = 0.0
+    for k in range(np.uint64(x.size)):
+        total += x[k] * shrunk(v[k], line.q)
+    return line.p * total
+
+
+thresholded_product = by_storage(thresholded_product_csr, thresholded_product_dense)
+"""Return x·w for one row x, without the intercept: thresholded_product(X, w, row)."""
+
+
+# --- w + factor·x ---
+
+# A value that keeps its sign moves its potential by factor·x/P, and its sum by that times ΣP: for all entries that
+# is one number, the row's share. The others are put on a list, touched one by one, and their part of the share
+# taken back.
+
+
+@fused
+def add_thresholded_csr(X: CSR, w: Thresholded, row: int, factor: float, following: int = -1) -> None:
     """Add factor·x to w."""
-    columns, values = entries(X, row)
-    for k, value in zip(np.arange(w.v.size)[columns], values, strict=True):
-        touch(w, k, factor * value, 0.0, line_now(w))
+    v, later, line = w.v, w.later, line_now(w)
+    indices, data = X.indices, X.data
+    q, scale, n = line.q, factor / line.p, np.uint64(0)
+    start = np.uint64(X.indptr[row])
+    for k in range(np.uint64(X.indptr[row + 1]) - start):
+        i = indices[start + k]
+        old = v[i]
+        new = old + scale * data[start + k]
+        same = (min(old, new) > q) | (max(old, new) < -q)
+        v[i] = new if same else old
+        later[n] = k
+        n += np.uint64(not same)
+    share = scale * line.sum_p
+    w.shares[row] += share
+    for j in range(n):
+        place = start + np.uint64(later[j])
+        touch(w, indices[place], factor * data[place], share * data[place], line)
 
 
-@overload(add_thresholded, inline="never", jit_options=FUSED)
-def _add_thresholded(X: Any, w: Thresholded, row: int, factor: float, following: int = -1) -> Any:
-    # A value that keeps its sign moves its potential by factor·x/P, and its sum by that times ΣP: for all entries
-    # that is one number, the row's share. The others are put on a list, touched one by one, and their part of the
-    # share taken back.
-    if X.instance_class is CSR:
+@fused
+def add_thresholded_dense(X: Dense, w: Thresholded, row: int, factor: float, following: int = -1) -> None:
+    """Add factor·x to w."""
+    v, later, line, x = w.v, w.later, line_now(w), X.values[row]
+    q, scale, n = line.q, factor / line.p, np.uint64(0)
+    for k in range(np.uint64(x.size)):
+        old = v[k]
+        new = old + scale * x[k]
+        same = (min(old, new) > q) | (max(old, new) < -q)
+        v[k] = new if same else old
+        later[n] = k
+        n += np.uint64(not same)
+    share = scale * line.sum_p
+    w.shares[row] += share
+    for j in range(n):
+        place = np.uint64(later[j])
+        touch(w, place, factor * x[place], share * x[place], line)
 
-        def sparse(X: Any, w: Thresholded, row: int, factor: float, following: int = -1) -> None:
-            v, later, line = w.v, w.later, line_now(w)
-            indices, data = X.indices, X.data
-            q, scale, n = line.q, factor / line.p, np.uint64(0)
-            start = np.uint64(X.indptr[row])
-            for k in range(np.uint64(X.indptr[row + 1]) - start):
-                i = indices[start + k]
-                old = v[i]
-                new = old + scale * data[start + k]
-                same = (min(old, new) > q) | (max(old, new) < -q)
-                v[i] = new if same else old
-                later[n] = k
-                n += np.uint64(not same)
-            share = scale * line.sum_p
-            w.shares[row] += share
-            for j in range(n):
-                place = start + np.uint64(later[j])
-                touch(w, indices[place], factor * data[place], share * data[place], line)
 
-        return sparse
-
-    def dense(X: Any, w: Thresholded, row: int, factor: float, following: int = -1) -> None:
-        v, later, line, x = w.v, w.later, line_now(w), X.values[row]
-        q, scale, n = line.q, factor / line.p, np.uint64(0)
-        for k in range(np.uint64(x.size)):
-            old = v[k]
-            new = old + scale * x[k]
-            same = (min(old, new) > q) | (max(old, new) < -q)
-            v[k] = new if same else old
-            later[n] = k
-            n += np.uint64(not same)
-        share = scale * line.sum_p
-        w.shares[row] += share
-        for j in range(n):
-            place = np.uint64(later[j])
-            touch(w, place, factor * x[place], share * x[place], line)
-
-    return dense
+add_thresholded = by_storage(add_thresholded_csr, add_thresholded_dense)
+"""Add factor·x to w: add_thresholded(X, w, row, factor, following=-1)."""
 
 
 @inlined
-def touch(w: Thresholded, k: Any, amount: float, shared: float, line: Line) -> None:
+def touch(w: Thresholded, k: Any, amount: float, shared: float, line: Threshold) -> None:
     """Add an amount to coordinate k, whatever its sign before and after; `shared` is in the share of a row."""
     old = w.v[k]
     ahead = line.p * shrunk(old, line.q) + amount
@@ -266,22 +261,14 @@ def measure(w: Thresholded) -> float:
     return s[HIGH]
 
 
+@reordered
 def squared_from_center(w: Thresholded) -> float:
     """Return ‖w − c‖², without the intercept."""
-    line = line_now(w)
-    return float(np.sum((line.p * (w.v - np.clip(w.v, -line.q, line.q)) - w.c) ** 2))
-
-
-@overload(squared_from_center, jit_options=FREE)
-def _squared_from_center(w: Thresholded) -> Any:
-    def summed(w: Thresholded) -> float:
-        line, v, c, total = line_now(w), w.v, w.c, 0.0
-        for k in range(np.uint64(v.size)):
-            move = line.p * shrunk(v[k], line.q) - c[k]
-            total += move * move
-        return total
-
-    return summed
+    line, v, c, total = line_now(w), w.v, w.c, 0.0
+    for k in range(np.uint64(v.size)):
+        move = line.p * shrunk(v[k], line.q) - c[k]
+        total += move * move
+    return total
 
 
 @kernel
@@ -298,3 +285,35 @@ def total_thresholded(w: Thresholded, out: Floats) -> None:
     line = line_now(w)
     for k in range(w.v.size):
         out[k] = w.past[k] + gathered(w, w.v[k], line)
+
+
+@inlined
+def reserve_thresholded(w: Thresholded, amount: float) -> bool:
+    """Add an amount, on the scale of potentials, to the bound on |v|; return False where it may pass TOO_LARGE."""
+    w.scalars[SIZE] += amount / line_now(w).p
+    return bool(w.scalars[SIZE] < TOO_LARGE)
+
+
+@inlined
+def note_thresholded_move(w: Thresholded, length: float) -> None:
+    """Add a length to how far the step may move w."""
+    w.scalars[MOVED] += length
+
+
+@inlined
+def exceeds_bracket(w: Thresholded, far: float, growth: float, slack: float) -> bool:
+    """Return whether far > growth·‖w − c‖ + slack; the distance is measured where its bracket cannot tell."""
+    s = w.scalars
+    if not far < np.inf:
+        return True
+    if far <= growth * s[LOW] + slack:
+        return False
+    if far > growth * s[HIGH] + slack:
+        return True
+    return far > growth * measure(w) + slack
+
+
+@inlined
+def thresholded_intercept(w: Thresholded) -> float:
+    """Return the intercept."""
+    return w.scalars[TAIL]
