@@ -21,9 +21,8 @@ from stoic.engines.engine import Status
 from stoic.errors import InvalidProblem
 from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.early_stopping import EarlyStopping, split_by_group
-from stoic.estimators.frames import Frame, TargetScale
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
-from stoic.estimators.scaling import Scaling
+from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.training import Trained, Trainer, TrainingRows
 from stoic.estimators.watching import Watch

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from stoic.checks import check_one_of
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
-from stoic.estimators.frames import TargetScale
+from stoic.estimators.scales import TargetScale
 from stoic.losses import Logistic, Loss
 from stoic.solvers import Method
 

@@ -13,10 +13,9 @@ from stoic import __version__
 from stoic.errors import DamagedFile, InvalidParameter
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
-from stoic.estimators.frames import Frame, TargetScale
 from stoic.estimators.online import Memory
 from stoic.estimators.regressor import GroupDRORegressor
-from stoic.estimators.scaling import Scaling
+from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
 from stoic.regularizers import L1, L2, ElasticNet, Zero
 from stoic.storage.archive import read_archive, write_archive

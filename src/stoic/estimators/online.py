@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.estimators.convergence import Convergence, converge
-from stoic.estimators.frames import Frame
-from stoic.estimators.locating import outlier_size
+from stoic.estimators.scales import Frame, outlier_size
 from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.training import Trainer, TrainingRows, group_noise, temperature_of
 from stoic.inners.blocks import sums_by

@@ -9,8 +9,7 @@ from sklearn.base import RegressorMixin
 from stoic.checks import check_one_of, check_positive, check_probability
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
-from stoic.estimators.frames import Frame, TargetScale
-from stoic.estimators.locating import group_medians, spread, weighted_quantile
+from stoic.estimators.scales import Frame, TargetScale, group_medians, spread, weighted_quantile
 from stoic.estimators.training import TrainingRows
 from stoic.losses import Absolute, Huber, Loss, Quantile, Squared
 from stoic.solvers import Method

@@ -13,7 +13,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from stoic.engines.engine import Status
-from stoic.estimators.locating import spread, tamed_mean, weighted_quantile
+from stoic.estimators.scales import spread, tamed_mean, weighted_quantile
 from stoic.estimators.watching import Watch
 from stoic.estimators.wild import calmed, is_reached, width_of, within_reach
 from stoic.inners.blocks import IntArray, sums_by

@@ -7,7 +7,7 @@ groups, which one target of 10²⁰ would rule alone; and sums keep their digits
 
 import numpy as np
 
-from stoic.estimators.locating import upper_quantile
+from stoic.estimators.scales import upper_quantile
 from stoic.inners.blocks import IntArray
 from stoic.losses import Absolute, Huber, Loss, Quantile
 from stoic.protocols import Vector

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import GroupDROModel
-from stoic.estimators.locating import spread
+from stoic.estimators.scales import spread
 from stoic.estimators.tail_index import TailIndex, advice, tail_index
 from stoic.fitting.files import load_fitted
 from stoic.fitting.schemas import FileRows, Schema
