@@ -12,7 +12,7 @@ from stoic.protocols import AnyInner, Array, Outer, Regularizer, Vector
 
 HUGE = 1e100  # beyond it numbers are on their way to infinity: no unit of anything needs it
 
-Function = Callable[[Vector], Any]
+_Function = Callable[[Vector], Any]
 
 
 class Picky(Protocol):
@@ -48,7 +48,7 @@ def is_ordinary(point: Vector) -> bool:
     return bool(np.abs(point).max(initial=0.0) <= HUGE)
 
 
-def overflows(function: Function, start: Vector, point: Vector) -> bool:
+def overflows(function: _Function, start: Vector, point: Vector) -> bool:
     """Whether a function that is finite at `start` and not at `point` grew too large in between.
 
     Between the two, the last point at which it is still finite is found by bisection. A function that overflows
@@ -140,7 +140,7 @@ class InnerGuard:
 
     def _culprit(
         self, name: str, w: Vector, batch: Any, size: int | None, q: Vector | None
-    ) -> tuple[str, Function]:
+    ) -> tuple[str, _Function]:
         """Return where the first sample that is not finite comes from, and the function of it alone."""
         extra = () if q is None else (q,)
         evaluate = getattr(self._inner, name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,8 @@ from scipy import sparse
 
 from stoic.datasets.columns import Column
 from stoic.errors import InvalidProblem
+from stoic.inners.designs import Matrix
 from stoic.protocols import Vector
-
-Matrix: TypeAlias = Any  # a dense array or scipy.sparse.csr_array
 
 _MOST_DENSE = 50  # one-hot columns of a dense matrix
 

@@ -5,19 +5,19 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from stoic.datasets.compressed import as_path, open_bytes
 from stoic.datasets.libsvm import read_libsvm
 from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
+from stoic.inners.designs import Matrix
 from stoic.protocols import Vector
 
 if TYPE_CHECKING:
     from stoic.datasets.columns import Column
 
-Matrix: TypeAlias = Any  # a dense array or scipy.sparse.csr_array
 
 _LIBSVM = (".svm", ".svmlight", ".libsvm", ".txt")
 _PACKED = (".gz", ".bz2")

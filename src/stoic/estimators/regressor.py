@@ -14,7 +14,7 @@ from stoic.estimators.training import TrainingRows
 from stoic.losses import Absolute, Huber, Loss, Quantile, Squared
 from stoic.solvers import Method
 
-LOSSES = ("squared", "huber", "absolute", "quantile")
+REGRESSION_LOSSES = ("squared", "huber", "absolute", "quantile")
 _SMOOTHING = 0.1  # of the residuals' scale
 _LARGEST_UNIT = 1e140  # of targets: squares stay finite
 
@@ -236,7 +236,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         return np.asarray(self._columns(X) @ self.coef_ + self.intercept_)
 
     def _check_settings(self) -> None:
-        check_one_of("loss", self.loss, LOSSES)
+        check_one_of("loss", self.loss, REGRESSION_LOSSES)
         check_probability("quantile", self.quantile)
         check_positive("epsilon", self.epsilon)
         super()._check_settings()

@@ -26,7 +26,7 @@ from stoic.protocols import Vector
 from stoic.solve.hindsight import Hindsight, Outlook, divided
 from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
 from stoic.solve.progress import progress_bar
-from stoic.solve.requests import check_watchers, generator, resolve
+from stoic.solve.requests import check_watchers, make_generator, resolve
 from stoic.solve.result import Record, Result
 from stoic.solvers import AnySolver, Method
 from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost
@@ -134,7 +134,7 @@ def minimize(
     check_watchers(observers, callback)
     if engine not in ENGINES:
         raise InvalidParameter(f"engine={engine!r} is not one of {', '.join(map(repr, ENGINES))}.")
-    run = _Run(problem, budget, problem.start(w0), generator(seed), dict(observers or {}), callback, tol)
+    run = _Run(problem, budget, problem.start(w0), make_generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
             run.start(chosen, delta, engine)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
+def pyplot_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     """Return the axes that were given, or new ones, in a figure of pyplot's."""
     if ax is not None:
         return ax

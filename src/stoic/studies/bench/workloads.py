@@ -23,7 +23,7 @@ from stoic.solvers import Method
 from stoic.solvers.rosc import ROSC
 from stoic.truncation import Levels
 
-Engine: TypeAlias = Literal["compiled", "plain"]
+EngineName: TypeAlias = Literal["compiled", "plain"]
 
 ALPHA, L1_RATIO = 1e-4, 0.5
 N_GROUPS = 6
@@ -152,7 +152,7 @@ def rosc(
 
 
 def seconds_per_row(
-    problem: Problem, solver: ROSC, *, engine: Engine = "compiled", w0: Vector | None = None
+    problem: Problem, solver: ROSC, *, engine: EngineName = "compiled", w0: Vector | None = None
 ) -> float:
     """Return the time of a step by rows drawn, from the first record of a solve to its last.
 
@@ -170,7 +170,7 @@ def seconds_per_row(
 
 
 def solve(
-    problem: Problem, method: str | Method, budget: int, *, engine: Engine = "compiled", **options: Any
+    problem: Problem, method: str | Method, budget: int, *, engine: EngineName = "compiled", **options: Any
 ) -> Result:
     """Return a result that ran to its end; a half one would be timed as if it were whole."""
     result = minimize(problem, method, budget, seed=0, engine=engine, **options)

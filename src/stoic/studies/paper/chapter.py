@@ -15,7 +15,7 @@ from stoic.studies.paper.runs import HOPELESS
 from stoic.studies.paper.spec import Spec
 from stoic.studies.paper.tables import FAILURE_HEAD, failure_rows
 from stoic.studies.paper.words import SELECTED_BY, noise_in_words
-from stoic.studies.shared.notes import configuration, fact, machine
+from stoic.studies.shared.notes import configuration_section, fact, machine_section
 
 _DRAWN = ("median", "mean square", "largest")
 
@@ -32,9 +32,9 @@ def chapter_of(results: Results, command: str) -> Chapter:
         "data": ("Data and noise", _data(results)),
         "selection": ("Choice of λ_reg and step size", _selection(spec)),
         "paper": ("What the paper says, and what was chosen here", _paper(spec)),
-        "machine": ("Seed, versions and machine", machine(results.facts, spec.seed)),
+        "machine": ("Seed, versions and machine", machine_section(results.facts, spec.seed)),
         "failures": ("Failed runs", _failures(results)),
-        "configuration": ("Commands and settings", configuration(results.facts, spec, command)),
+        "configuration": ("Commands and settings", configuration_section(results.facts, spec, command)),
     }
     return Chapter("reproduced", title(spec), overview.headline(results), sections, charts, spec.methods)
 

@@ -12,12 +12,12 @@ from stoic.datasets.noise import add_noise, make_noises
 from stoic.datasets.synthetic import e2006_like
 from stoic.datasets.tables import read_table
 from stoic.errors import InvalidParameter
+from stoic.inners.designs import Matrix
 from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
 from stoic.studies.paper.spec import Spec
 from stoic.studies.shared.seeds import generator
 
-Matrix: TypeAlias = Any  # an array or a CSR matrix
 Codes: TypeAlias = NDArray[np.intp]
 
 

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stoic.errors import InvalidParameter
 
-Positive: TypeAlias = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Count: TypeAlias = Annotated[int, Field(ge=1)]
-Share: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
-Seed: TypeAlias = Annotated[int, Field(ge=0)]
+PositiveField: TypeAlias = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+CountField: TypeAlias = Annotated[int, Field(ge=1)]
+ShareField: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
+SeedField: TypeAlias = Annotated[int, Field(ge=0)]
 
 Values = TypeVar("Values", bound=tuple[Any, ...])
 AnySettings = TypeVar("AnySettings", bound="StudySettings")
