@@ -1,4 +1,4 @@
-"""Functions of the user's own, watched: they are finite, overflow, or end in an error that names the sample."""
+"""Guards of the user's functions: NaN and infinity are an overflow, or an error that names the sample."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ HUGE = 1e100  # beyond it numbers are on their way to infinity: no unit of anyth
 _Function = Callable[[Vector], Any]
 
 
-class Picky(Protocol):
+class PerSample(Protocol):
     """An inner part that knows its samples one by one, as `FunctionInner` does."""
 
     def take(self, batch: Any, rows: slice) -> Any:
@@ -79,7 +79,7 @@ _MOST_ENTRIES = 1 << 24  # of the Jacobians of single samples: 128 MB
 
 
 class InnerGuard:
-    r"""Tells a broken function from an iteration that diverges, where an inner part of the user's is not finite.
+    r"""A guard of the user's inner part: where it is not finite, a broken function is told from divergence.
 
     A value, Jacobian or product with an infinite or NaN entry at w is traced to the sample ξ that it comes from,
     and the function of that sample alone decides:
@@ -145,11 +145,11 @@ class InnerGuard:
         extra = () if q is None else (q,)
         evaluate = getattr(self._inner, name)
         if hasattr(self._inner, "place"):
-            picky: Any = self._inner
-            count: int = size or picky.n_samples
-            row = _first(lambda rows: _kind(evaluate(w, picky.take(batch, rows), *extra)) is not None, count)
-            one = picky.take(batch, slice(row, row + 1))
-            return picky.place(batch, row), lambda point: evaluate(point, one, *extra)
+            inner: Any = self._inner
+            count: int = size or inner.n_samples
+            row = _first(lambda rows: _kind(evaluate(w, inner.take(batch, rows), *extra)) is not None, count)
+            one = inner.take(batch, slice(row, row + 1))
+            return inner.place(batch, row), lambda point: evaluate(point, one, *extra)
         each = name if q is None else "jacobian"  # a product has no samples, but the Jacobian behind it does
         found = None if size is None else self._row(each, w, batch, size)
         if found is None:

@@ -127,7 +127,7 @@ def _shrinkage(r: Any, v: Vector) -> float:
 
 
 def _moved(model: LinearModel, r: Any, w: Vector) -> tuple[Array, Vector, float]:
-    """Return θ and v, moved where r* is infinite whatever their scale, and what the rounding of v there may cost.
+    """Return θ and v, moved where r* is infinite whatever their scale, and a bound on the rounding error of v.
 
     Where second derivatives alone do not do it, as too few rows have one, the others get a part of the largest.
     """
@@ -160,7 +160,7 @@ def _moved_by(model: LinearModel, r: Any, w: Vector, floor: float) -> tuple[Arra
 
 
 def _strays(model: LinearModel, r: Any, v: Vector) -> NDArray[np.bool_]:
-    """Return where r*(−v) is infinite, and scaling does not help."""
+    """Return the coordinates at which r*(−v) is infinite, whatever the scale of v."""
     goal = r.feasible(v)
     return np.asarray((goal != v) & ((goal == 0.0) | (not is_homogeneous(model))))
 
@@ -178,7 +178,7 @@ def _sizes(model: LinearModel, theta: Array) -> Vector:
 
 
 def _solver(model: LinearModel, chosen: NDArray[np.intp], d: int, floor: float) -> Callable[[Vector], Vector]:
-    """Return what solves H Δ = b on some of d coordinates, H the second derivative of Σ c ℓ."""
+    """Return a function that solves H Δ = b on some of d coordinates, H the second derivative of Σ c ℓ."""
     size = chosen.size
 
     def times(part: Vector) -> Vector:

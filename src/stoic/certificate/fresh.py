@@ -1,4 +1,4 @@
-"""Certificates by fresh samples: for streams, and for data that a budget does not reach the end of."""
+"""Certificates from fresh samples: for streams, and for data that are too many to go through."""
 
 import math
 
@@ -91,7 +91,7 @@ def fresh_certificate(
 
 
 def samples_needed(problem: Problem, delta: float) -> int:
-    """Return the fewest samples that carry δ: blocks of eight draws, as many as log(1/δ) asks for.
+    """Return the fewest samples that δ needs: blocks of eight draws, their number growing with log(1/δ).
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _sampling(problem: Problem) -> tuple[str, ...]:
 
 
 def _advice(problem: Problem, w: Vector, seen: Tangent) -> str:
-    """Return what would help where the bound is infinite."""
+    """Return advice on how to get a finite bound."""
     if not math.isfinite(problem.regularizer.value(w)):
         return f"w is outside the domain of {problem.regularizer}; project it first, by regularizer.prox(w, 1.0)."
     if not seen.is_finite:

@@ -44,7 +44,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 @click.option("--out", type=_FILE, default=Path("model.stoic"), show_default=True, help="The model's file.")
 @click.option("--summary", type=_FILE, default=None, help="The page about it; by default beside the model, .html.")
 def fit(data: Path, **given: Any) -> None:
-    """Fit a linear model to the rows of DATA (CSV, Parquet or LIBSVM) that fails no group.
+    """Fit a linear model for the worst-off groups to the rows of DATA (CSV, Parquet or LIBSVM).
 
     All columns but those with a role are features; text becomes one column for each category. Writes the model to
     --out, one file, and a page about it. Nothing is written unless the fit succeeds.

@@ -16,7 +16,7 @@ from stoic.cli.options import NAMES
 @click.option("--drop", type=NAMES, default=(), help="Of data: columns to leave out, with commas between them.")
 @click.option("--missing", type=click.Choice(["refuse", "impute"]), default="refuse", show_default=True)
 def inspect(**given: Any) -> None:
-    """Show what a MODEL of `stoic fit` is, or what the rows of DATA are like.
+    """Describe a MODEL of `stoic fit`, or the rows of DATA.
 
     Of a model: settings, groups, weights. Of data: targets, tails, groups, and advice on the loss to use.
     """

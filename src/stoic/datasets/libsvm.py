@@ -1,4 +1,4 @@
-"""LIBSVM files: scikit-learn parses them, and what it would let pass is refused with the line at fault."""
+"""LIBSVM files, parsed by scikit-learn; faults that it would let pass are refused, with their line."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Parsed data, kept between runs: the newest few, by the content of the file that they came from."""
+"""A cache of parsed data sets: the few used last, by the content of their files."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""Tables from files of several kinds: LIBSVM, CSV and Parquet, told apart by the end of the name."""
+"""Tables from LIBSVM, CSV and Parquet files, told apart by the end of the name."""
 
 import os
 import re

@@ -17,7 +17,7 @@ from stoic.solvers.base import AnySolver
 def run_chunk(
     solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
 ) -> Chunk:
-    """Go on from a chunk boundary to the next one.
+    """Run the steps from a chunk boundary to the next one.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def _stepped(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, 
 
 
 class PlainEngine:
-    """The plain engine as an object: what `minimize` asks of an engine."""
+    """The plain engine as an object, for `minimize`."""
 
     def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
         """Return the state before the first step."""
@@ -66,7 +66,7 @@ class PlainEngine:
     def run_chunk(
         self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
     ) -> Chunk:
-        """Go on from a chunk boundary to the next one."""
+        """Run the steps from a chunk boundary to the next one."""
         return run_chunk(solver, problem, meter, chunk, rng, limits)
 
     def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:  # noqa: ARG002

@@ -17,7 +17,7 @@ from stoic.solvers import Method
 
 
 class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
-    r"""Logistic regression that no group is failed by, for two classes or more.
+    r"""Logistic regression for the worst-off groups (KL group DRO), with two classes or more.
 
     It minimizes :math:`\tau \log \tfrac1p \sum_i e^{g_i(w) / \tau} + r(w)`, where :math:`g_i` is the mean logistic
     loss in group i; with more than two classes the cross-entropy of a softmax model, by Newton's method.
@@ -107,7 +107,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, groups: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Go on with more rows, without those before; see `GroupDRORegressor.partial_fit`.
+        """Continue with more rows, without those before; see `GroupDRORegressor.partial_fit`.
 
         Parameters
         ----------

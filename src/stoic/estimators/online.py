@@ -1,4 +1,4 @@
-r"""How a model goes on learning from batches of rows, without those before.
+r"""Learning from batches of rows, one after another, without those before: `partial_fit`.
 
 Each batch moves the weights to the minimum of its own loss with a pull to where they were,
 
@@ -89,7 +89,7 @@ def group_sizes(rows: TrainingRows) -> Vector:
 
 
 def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, tuple[Result, ...], Convergence]:
-    """Go on from w with one more batch, the trainer's rows: memory, weights, solves, and their convergence."""
+    """Return memory, weights, solves and convergence after one more batch, the trainer's rows, from w on."""
     trainer = replace(trainer, rows=trainer.rows.calmed(w, memory.loss))
     rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
     memory = memory.with_batch(rows, w, trainer.temperature)

@@ -20,7 +20,7 @@ _LARGEST_UNIT = 1e140  # of targets: squares stay finite
 
 
 class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
-    r"""Linear regression that no group is failed by, calm under wild targets.
+    r"""Linear regression for the worst-off groups (KL group DRO), robust to heavy-tailed targets.
 
     With the mean loss :math:`g_i(w)` of the model :math:`x^\top w + b` in group i, it minimizes
 
@@ -206,7 +206,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more rows, without those before; the first call, or one after `fit`, may come at any time.
+        """Continue with more rows, without those before; it may be the first call, or follow `fit`.
 
         The scales of columns, targets and residuals, the penalty and τ stay those of the first call. Groups that
         are new join with their first rows; those that are absent keep the loss that they had. See

@@ -1,4 +1,4 @@
-"""How heavy the tails of targets are: Hill's estimate of the tail index, and what to do about it."""
+"""The tail index of targets, by Hill's estimate, and the loss that suits it."""
 
 import math
 from typing import NamedTuple
@@ -86,7 +86,7 @@ def tail_index(y: Vector, share: float = 0.02) -> TailIndex:
 
 
 def advice(index: TailIndex) -> str:
-    """Return what a tail index means for the choice of a loss, in a sentence.
+    """Return advice on the choice of a loss for a tail index, in a sentence.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How a model is trained: first for the average of the groups, which tells the scales; then for those at risk."""
+"""Training of a model: first for the average of the groups, which gives the scales; then for those at risk."""
 
 import math
 from collections.abc import Callable

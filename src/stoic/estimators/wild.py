@@ -1,4 +1,4 @@
-"""Wild targets: what lies far beyond ordinary outliers counts as lying at their edge, and no row owns its group.
+"""Wild targets, far beyond ordinary outliers, are moved to the edge of these: no row then rules its group.
 
 Losses that grow like |r| far out lose a constant when a target is moved from there to the edge, and keep every
 slope as long as the prediction does not come near. So the fit is that of the plain loss, but for the levels of the

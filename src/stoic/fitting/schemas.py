@@ -1,4 +1,4 @@
-"""Which columns of a file are target, group and weight, and how the others become a matrix."""
+"""Roles of the columns of a file: target, group and weight; the others are features, encoded as a matrix."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -116,7 +116,7 @@ class Schema:
                 )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the schema as JSON has it."""
+        """Return the schema as values that JSON can hold."""
         encoding = None if self.encoding is None else self.encoding.as_json()
         return {
             "target": self.target,
@@ -129,7 +129,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> "Schema":
-        """Return the schema that `as_json` told."""
+        """Return the schema from what `as_json` returned."""
         if told["encoding"] is None:
             return cls(**{**told, "leave_out": tuple(told["leave_out"])})
         from stoic.datasets.encoding import Encoding  # noqa: PLC0415 - imports pyarrow

@@ -1,4 +1,4 @@
-"""The page about a fit: one HTML file with the group picture, the tables, and nothing that has to be loaded."""
+"""The page about a fit: one self-contained HTML file with the group picture and the tables."""
 
 import io
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Rows in groups: which rows a group has, what they weigh, and which of them a uniform number draws."""
+"""Rows in groups: their weights, and draws with replacement from each group."""
 
 from functools import cached_property
 from typing import Any

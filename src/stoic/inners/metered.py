@@ -169,7 +169,7 @@ class Metered:
         return cast("Array", self._inner.hessian(w, batch.batch, q))  # type: ignore[attr-defined]
 
     def hessian_diagonal(self, w: Vector, batch: Drawn, q: Vector) -> Vector:
-        """Return its diagonal, without forming it."""
+        """Return the diagonal of `hessian`, without forming it, where the inner part offers it."""
         self._count(w, batch)
         return cast("Vector", self._inner.hessian_diagonal(w, batch.batch, q))  # type: ignore[attr-defined]
 
@@ -179,6 +179,6 @@ class Metered:
         return cast("Vector", self._inner.steepness(w, batch.batch))  # type: ignore[attr-defined]
 
     def hessian_product(self, w: Vector, batch: Drawn, q: Vector, v: Vector) -> Vector:
-        """Return that times v, without forming it."""
+        """Return `hessian` times v, without forming it, where the inner part offers it."""
         self._count(w, batch)
         return cast("Vector", self._inner.hessian_product(w, batch.batch, q, v))  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Checks of data on their way in: what is wrong, in which row and column, and what to do about it."""
+"""Checks of input data; errors name the row, the column and the remedy."""
 
 from collections.abc import Iterator
 from typing import Any

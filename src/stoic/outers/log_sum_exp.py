@@ -102,7 +102,7 @@ class LogSumExp:
         return q
 
     def code(self, p: int) -> OuterCode:
-        """Return what it is in a kernel, for p entries."""
+        """Return its code in kernels, for p entries."""
         prior = np.full(p, 1.0 / p) if self._pi is None else self._pi.copy()
         return OuterCode(LOGSUMEXP, prior, baseline_of(self._b, p), float(self.temperature), 1.0, np.empty(0))
 

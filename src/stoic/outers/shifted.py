@@ -1,4 +1,4 @@
-"""Vectors u on their way into f: checked, less a baseline, scaled for exponentials that cannot overflow."""
+"""Arguments u of outer functions: checks, baselines, and exponentials that cannot overflow."""
 
 import math
 from typing import Any

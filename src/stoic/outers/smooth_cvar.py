@@ -92,7 +92,7 @@ class SmoothCVaR:
         return q
 
     def code(self, p: int) -> OuterCode:
-        """Return what it is in a kernel, for p entries."""
+        """Return its code in kernels, for p entries."""
         b, capacity = baseline_of(self._b, p), max(1.0, self.level * p)
         return OuterCode(SMOOTH_CVAR, np.ones(p), b, float(self.temperature), capacity, np.empty(p))
 

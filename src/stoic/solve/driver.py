@@ -23,7 +23,7 @@ from stoic.inners.metered import BudgetSpent, Metered
 from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solve.hindsight import Hindsight, Outlook, divided
+from stoic.solve.hindsight import Hindsight, Outlook, split_draws
 from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
 from stoic.solve.progress import progress_bar
 from stoic.solve.requests import check_watchers, make_generator, resolve
@@ -149,7 +149,7 @@ def minimize(
 
 
 class _Run:
-    """One solve: what is counted, observed and kept."""
+    """One solve: its counts, its observers, its records and its state."""
 
     def __init__(
         self,
@@ -322,14 +322,14 @@ class _Run:
         )
 
     def _judged(self, w: Vector) -> tuple[Status, Outlook]:
-        """Return how the run ended, and what a look back sees where it ended by itself."""
+        """Return the status of the run and, where it ended by itself, its outlook."""
         status = self.chunk.ending or Status.STOPPED
         if status is Status.BUDGET_SPENT and has_plan(self.asked):
             status = Status.PLAN_CUT
         if not (status.is_success or status in {Status.PLAN_CUT, Status.STEPS_SPENT}):
             return status, Outlook()
         try:
-            outlook = self.hindsight.outlook(w, *divided(self.pilot_rows, self.meter.kept))
+            outlook = self.hindsight.outlook(w, *split_draws(self.pilot_rows, self.meter.kept))
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Outlook()
         except Exception as error:  # a part of the user's own need not take a batch twice, or points like these
@@ -341,5 +341,5 @@ class _Run:
 
 
 def _fell_short(solver: AnySolver, state: Any) -> bool:
-    """Whether a solver says so; one of the user's own need not know the question."""
+    """Whether a solver says that its steps ended too early; one of the user's own need not have the method."""
     return isinstance(solver, Settings) and solver.fell_short(state)

@@ -1,4 +1,4 @@
-"""What `minimize` was asked for, checked: the method, the seed, and those who watch."""
+"""Checks of the arguments of `minimize`: the method, the seed, observers and the callback."""
 
 import difflib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Where stoic keeps what can be made again: compiled kernels, parsed data."""
+"""The cache folder, for what can be made again: compiled kernels, parsed data."""
 
 import os
 import sys
