@@ -173,13 +173,13 @@ class InnerGuard:
         call = getattr(self._inner, "call", lambda name: f"{name} of {self._inner!r}")(name)
         if w is None:
             return (
-                f"{call} returned {kind} for {where}, and does so at the start too; mend the function, or drop "
+                f"{call} returned {kind} for {where}, and does so at the start too; correct the function, or drop "
                 "that sample."
             )
         far = float(np.linalg.norm(w - self._start))
         return (
             f"{call} returned {kind} for {where}, at a w that is {far:.3g} away from the start; at the start it "
-            "is finite. Mend the function so that it is finite for every w, or keep w where it is, by a "
+            "is finite. Change the function so that it is finite for every w, or keep w where it is, by a "
             "regularizer such as Box or by a smaller step size."
         )
 

@@ -48,7 +48,7 @@ def fresh_certificate(
     Raises
     ------
     InvalidParameter
-        If the samples cannot carry δ.
+        If there are too few samples for δ.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def fresh_certificate(
     cost, needed = problem.inner.cost(1), samples_needed(problem, delta)
     if check_count("samples", samples) < needed:
         raise InvalidParameter(
-            f"samples={samples} cannot carry delta={delta:g}, which takes {k} blocks and {needed} samples; "
+            f"samples={samples} are too few for delta={delta:g}, which needs {k} blocks and {needed} samples; "
             f"use samples >= {needed} or a larger delta."
         )
     n_probed = min(_MOST_PROBED, samples // cost // _PROBE_SHARE) if w.size <= MOST_VARIABLES else 0

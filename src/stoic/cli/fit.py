@@ -36,7 +36,12 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
     show_default=True,
     help="impute fills in medians of numbers and most frequent categories.",
 )
-@click.option("--classify/--regress", "classifies", default=None, help="Classes are by default what is no number.")
+@click.option(
+    "--classify/--regress",
+    "classifies",
+    default=None,
+    help="By default classify where the target is not a number.",
+)
 @with_settings(_OPTIONS)
 @click.option("--standardize/--no-standardize", default=None, help="Scale columns; dense ones are by default.")
 @click.option("--early-stopping", is_flag=True, help="End at the best worst-group loss on rows held out.")

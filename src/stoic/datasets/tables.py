@@ -63,7 +63,7 @@ def read_table(path: str | os.PathLike[str], *, target: str | None = None, group
     Raises
     ------
     InvalidParameter
-        If the kind of file is not known, or `target` or `group` is no column of it.
+        If the kind of file is not known, or `target` or `group` is not a column of it.
     InvalidProblem
         If the file cannot be used; the message names it, and the column and row at fault.
     MissingDependency

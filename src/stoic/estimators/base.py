@@ -111,7 +111,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if weight is not None and not 1.0 / _LARGEST <= (heaviest := weight.max()) <= _LARGEST:
             raise InvalidProblem(
                 f"sample_weight[{int(weight.argmax())}] = {heaviest:g} is the largest weight, and sums of such "
-                f"numbers cannot be computed with; divide all weights by {heaviest:g}: only their ratios matter."
+                f"numbers overflow or vanish; divide all weights by {heaviest:g}: only their ratios matter."
             )
         return CheckedRows(X, y, labels, codes, weight)
 

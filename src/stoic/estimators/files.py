@@ -139,7 +139,9 @@ def load_columns(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     arrays, meta = read_archive(path)
     if meta.get("what") != _MARK:
-        raise DamagedFile(f"{os.fspath(path)} is a file of stoic's, but holds no model; give one of save_model's.")
+        raise DamagedFile(
+            f"{os.fspath(path)} is a file of stoic's, but holds no model; give one that save_model wrote."
+        )
     written: Any = meta.get("format")
     if not isinstance(written, int) or written > FORMAT:
         raise DamagedFile(

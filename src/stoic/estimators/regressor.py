@@ -263,7 +263,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
             unit = spread(y - centers[checked.codes], weight) or spread(y - location, weight) or 1.0
         if not 1.0 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
             raise InvalidProblem(
-                f"the targets spread by {unit:g}, and the squares of such numbers cannot be computed with; give "
+                f"the targets spread by {unit:g}, and the squares of such numbers overflow or vanish; give "
                 f"them in another unit."
             )
         return TargetScale(location, unit, 2 if self.loss in {"squared", "huber"} else 1)

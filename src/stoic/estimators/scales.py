@@ -211,7 +211,7 @@ class TargetScale:
         return np.clip(scaled, -_FARTHEST, _FARTHEST)
 
     def check_squares(self, y: Vector) -> None:
-        """Raise `InvalidProblem` if a target is so far away that square loss cannot be computed with."""
+        """Raise `InvalidProblem` if a target is so far away that its square loss would overflow."""
         row = int(np.argmax(np.abs(self.apply(y))))
         if abs(self.apply(y[row : row + 1])[0]) > _LARGEST_SQUARED:
             raise InvalidProblem(

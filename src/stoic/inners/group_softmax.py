@@ -64,7 +64,9 @@ class GroupSoftmax:
         wrong = (self.one.y != self.y) | (self.y < 0) | (self.y >= self.n_classes)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise InvalidProblem(f"y[{row}] = {self.one.y[row]:g} is no class; classes are 0 to {n_classes - 1}.")
+            raise InvalidProblem(
+                f"y[{row}] = {self.one.y[row]:g} is not a class; classes are 0 to {n_classes - 1}."
+            )
         self.group_labels, self.n_samples = self.one.group_labels, self.one.n_samples
 
     def __repr__(self) -> str:

@@ -84,7 +84,9 @@ class Result:
         A result that was copied to another process has none: see `certify`.
         """
         if self.certifier is None:
-            raise SolveFailed("the problem is not at hand here; use stoic.certify(problem, result.w).")
+            raise SolveFailed(
+                "this copy of the result does not have the problem; use stoic.certify(problem, result.w)."
+            )
         return self.certifier()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class RROSC(Recipe):
         """Return the solver of a plan of `theorem_3` or `growing_plan`."""
         if any(stage.weight is not None for stage in plan.stages):
             raise InvalidParameter(
-                "The plan has weights for a tracked y, which ROSC has not; use RROSCTracked.from_plan."
+                "The plan has weights for a tracked y, which ROSC does not have; use RROSCTracked.from_plan."
             )
         return Restarted(tuple(ROSC.of(stage) for stage in plan.stages))
 

@@ -86,7 +86,7 @@ def run_bench(
     wanted = tuple(only)
     for name in wanted:
         if name not in TARGETS:
-            raise InvalidParameter(f"only={name!r} is no figure; figures: {', '.join(TARGETS)}.")
+            raise InvalidParameter(f"only={name!r} is not a figure; figures: {', '.join(TARGETS)}.")
     load = replace(WORKLOADS[size])  # a copy, so that its data are freed in the end
     names = tuple(name for name in TARGETS if not wanted or name in wanted)
     report = Report(size, repetitions, (), machine(), versions(), pending=names)

@@ -86,5 +86,5 @@ class TailsSpec(StudySettings):
 def _among(names: tuple[str, ...], known: Any, what: str) -> tuple[str, ...]:
     for name in names:
         if name not in known:
-            raise ValueError(f"{name!r} is no {what}; there are {', '.join(known)}")
+            raise ValueError(f"{name!r} is not a {what}; there are {', '.join(known)}")
     return names

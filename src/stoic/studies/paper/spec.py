@@ -96,7 +96,7 @@ class Spec(StudySettings):
     def _known_methods(cls, methods: tuple[str, ...]) -> tuple[str, ...]:
         for name in methods:
             if name not in METHODS:
-                raise ValueError(f"{name!r} is no method; methods: {', '.join(sorted(METHODS))}")
+                raise ValueError(f"{name!r} is not a method; methods: {', '.join(sorted(METHODS))}")
             if not {"step_size", "steps"} & {field.name for field in fields(cast("Any", METHODS[name]()))}:
                 raise ValueError(f"{name!r} has no step size to choose from a grid")
         return methods

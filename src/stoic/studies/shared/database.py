@@ -55,7 +55,9 @@ class Database:
             self._db.executescript(_FACTS + self.tables)
         except sqlite3.DatabaseError as error:
             self._db.close()
-            raise DamagedStore(f"{str(self.path)!r} is no store of stoic: {error}; use another folder.") from error
+            raise DamagedStore(
+                f"{str(self.path)!r} is not a store of stoic: {error}; use another folder."
+            ) from error
 
     @classmethod
     def of_study(cls, folder: Path) -> Self:

@@ -97,7 +97,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _in_words(error: Any, kind: type[StudySettings]) -> str:
     where = ".".join(str(part) for part in error["loc"]) or "settings"
     if error["type"] == "extra_forbidden":
-        return f"{where} is no setting; settings: {', '.join(kind.model_fields)}"
+        return f"{where} is not a setting; settings: {', '.join(kind.model_fields)}"
     what = error["msg"].removeprefix("Value error, ")
     given = repr(error["input"])
     return f"{where}={given if len(given) <= 60 else given[:57] + '…'}: {what[0].lower() + what[1:]}"
