@@ -91,10 +91,13 @@ def advice(index: TailIndex) -> str:
     Examples
     --------
     >>> advice(TailIndex(1.5, 1.3, 1.7, 500))
-    'Infinite variance (index below 2): use loss="huber" or "absolute"; few rows dominate squared errors.'
+    'Infinite variance (index below 2): use loss="huber" or "absolute"; a few rows dominate squared errors.'
     """
     if index.high < 2.0:
-        return 'Infinite variance (index below 2): use loss="huber" or "absolute"; few rows dominate squared errors.'
+        return (
+            'Infinite variance (index below 2): use loss="huber" or "absolute"; '
+            "a few rows dominate squared errors."
+        )
     if index.low < 4.0:
         return (
             "Heavy tails (index below 4, or not surely above): squared errors have no variance, and their means "
