@@ -8,6 +8,7 @@ from scipy import sparse
 
 from stoic.errors import InvalidProblem
 from stoic.inners.blocks import IntArray
+from stoic.inners.groups import rows_by_group
 from stoic.protocols import Array, Vector
 
 _OF_NORMAL = 1.4826
@@ -85,8 +86,7 @@ def tamed_mean(sizes: Vector, weight: Vector | None = None) -> float:
 
 def group_medians(y: Vector, codes: IntArray, n_groups: int, weight: Vector | None = None) -> Vector:
     """Return the median of each group."""
-    order = np.argsort(codes, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(codes, minlength=n_groups))[:-1])
+    parts = rows_by_group(codes, n_groups)
     return np.array([weighted_quantile(y[rows], None if weight is None else weight[rows], 0.5) for rows in parts])
 
 

@@ -19,6 +19,7 @@ from stoic.estimators.wild import calmed, is_reached, width_of, within_reach
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
+from stoic.inners.groups import rows_by_group
 from stoic.losses import Loss, Squared
 from stoic.outers import Linear, LogSumExp
 from stoic.problem import Problem
@@ -142,9 +143,8 @@ class TrainingRows:
         """Return up to `size` rows that count, as many of each group; which, is drawn once and for all."""
         counted = np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight)
         shuffled = np.random.default_rng(0).permutation(counted)
-        ordered = shuffled[np.argsort(self.codes[shuffled], kind="stable")]
-        parts = np.split(ordered, np.cumsum(np.bincount(self.codes[ordered], minlength=self.n_groups))[:-1])
-        return self.part(np.concatenate([part[: max(1, size // self.n_groups)] for part in parts]))
+        parts = rows_by_group(self.codes[shuffled], self.n_groups)
+        return self.part(shuffled[np.concatenate([part[: max(1, size // self.n_groups)] for part in parts])])
 
     def default_budget(self, patience: float) -> int:
         """Return the rows to draw, an epoch at least."""
@@ -257,7 +257,8 @@ class Trainer:
         n = self.rows.X.shape[0]
         loss = getattr(problem.inner, "loss", self.loss_at(1.0))
         options = self.watch.options(loss, is_last=is_last)
-        options["observers"] = {"objective": self._objective(problem, loss), **options["observers"]}
+        on_sample = problem.with_inner(self.rows.sample(_SAMPLE).inner(loss))
+        options["observers"] = {"objective": on_sample.objective, **options["observers"]}
         if self.is_exact:
             method: str | Method = "newton" if self.method == "auto" else self.method
             budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
@@ -270,10 +271,6 @@ class Trainer:
             more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
         with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
             return minimize(problem, method, budget, w0=w0, **more, **options)
-
-    def _objective(self, problem: Problem, loss: Loss) -> Callable[[Vector], float]:
-        """Return the objective on a sample of the rows."""
-        return problem.with_inner(self.rows.sample(_SAMPLE).inner(loss)).objective
 
     def _reaches(self, moved: TrainingRows, w: Vector) -> bool:
         """Whether w fits a target where it was moved to, so that it is to be moved farther."""

@@ -11,6 +11,12 @@ from stoic.inners.blocks import IntArray, sums_by
 from stoic.protocols import Array, Vector
 
 
+def rows_by_group(codes: IntArray, n_groups: int) -> list[IntArray]:
+    """Return the row numbers of each group, in ascending order."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(codes, minlength=n_groups))[:-1])
+
+
 class GroupedRows:
     r"""The rows of each group as one permutation: group i is ``order[offsets[i]:offsets[i + 1]]``.
 

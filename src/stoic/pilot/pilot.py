@@ -177,14 +177,10 @@ def draw_pilot(problem: Problem, rng: Generator, size: int) -> PilotRows:
     return PilotRows(parts, [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))])
 
 
+@np.errstate(all="ignore")
 def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) -> Pilot:
     """Learn the problem's scales from rows, as `run_pilot` does."""
-    with np.errstate(all="ignore"):
-        return _measure(*rows, w0, rng, delta)
-
-
-def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Generator, delta: float) -> Pilot:
-    problem = parts[0].problem
+    parts, problem = rows.parts, rows.parts[0].problem
     L, optima = first_smoothness(parts[0], w0), []
     for part in parts:
         optima.append(descend(part, w0, L))
@@ -197,7 +193,7 @@ def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Genera
     L = max(curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
     L = L if 0.0 < L < math.inf else 1.0
     growth = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))
-    spread = single_samples(sample, singles, w0, w1)
+    spread = single_samples(sample, rows.singles, w0, w1)
     return Pilot(
         constants=_constants(parts, sample, (w0, w1), probe, rng, L=L, mu=max(_finite(growth, 0.0), 1e-6 * L)),
         L=L,

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -179,7 +179,8 @@ class _Run:
             with np.errstate(all="ignore"):
                 check_engine(engine, self.problem, self.meter)
                 self.method = self._tuned(method, w0, delta)
-                self.needed = self._needed()
+                planned = plan_cost(self.solver, self.meter)
+                self.needed = None if planned is None else self.meter.samples + planned
                 self.engine = choose_engine(engine, self.solver, self.problem, self.meter)
                 self.chunk = Chunk(self.engine.init(self.solver, self.problem, w0, self.rng))
         except KeyboardInterrupt:
@@ -193,6 +194,7 @@ class _Run:
         return cast("AnySolver", self.method)
 
     def _tuned(self, method: Method, w0: Vector, delta: float) -> Method:
+        """Return the solver with nothing open, after a pilot where something was."""
         if not method.needs_pilot:
             self.meter.is_keeping = True
             return method
@@ -205,11 +207,6 @@ class _Run:
         solver.check(self.problem)
         _log.info("chosen from a pilot of %d samples: %s", self.meter.samples, solver)
         return solver
-
-    def _needed(self) -> int | None:
-        """Return the samples that the pilot has drawn and all steps would draw; None where that is not known."""
-        planned = plan_cost(self.solver, self.meter)
-        return None if planned is None else self.meter.samples + planned
 
     def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
         """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
@@ -238,7 +235,8 @@ class _Run:
         self.chunk = self.engine.run_chunk(self.solver, self.problem, self.meter, self.chunk, self.rng, limits)
         if self.chunk.ending is not None:
             self.chunk = self.engine.settled(self.solver, self.chunk)
-        if self.chunk.ending is Status.FINISHED and _fell_short(self.solver, self.chunk.state):
+        solver, has_finished = self.solver, self.chunk.ending is Status.FINISHED
+        if has_finished and isinstance(solver, Settings) and solver.fell_short(self.chunk.state):
             self.chunk = self.chunk._replace(ending=Status.STEPS_SPENT)
         self.seconds += time.perf_counter() - began
 
@@ -338,8 +336,3 @@ class _Run:
             _log.info("no look back from the answer: %s", error)
             return status, Outlook()
         return (Status.DIVERGED if outlook.risen > 0.0 else status), outlook
-
-
-def _fell_short(solver: AnySolver, state: Any) -> bool:
-    """Whether a solver says that its steps ended too early; one of the user's own need not have the method."""
-    return isinstance(solver, Settings) and solver.fell_short(state)
