@@ -147,7 +147,7 @@ class InnerGuard:
         if hasattr(self._inner, "place"):
             inner: Any = self._inner
             count: int = size or inner.n_samples
-            row = _first(lambda rows: _kind(evaluate(w, inner.take(batch, rows), *extra)) is not None, count)
+            row = _first_bad(lambda rows: _kind(evaluate(w, inner.take(batch, rows), *extra)) is not None, count)
             one = inner.take(batch, slice(row, row + 1))
             return inner.place(batch, row), lambda point: evaluate(point, one, *extra)
         each = name if q is None else "jacobian"  # a product has no samples, but the Jacobian behind it does
@@ -191,7 +191,7 @@ def _kind(returned: Any) -> str | None:
     return "nan" if np.isnan(returned).any() else "inf"
 
 
-def _first(is_bad: Callable[[slice], bool], size: int) -> int:
+def _first_bad(is_bad: Callable[[slice], bool], size: int) -> int:
     """Return the number of a bad one of `size` samples, by halving: some part of them is known to be bad."""
     low, high = 0, size
     while high - low > 1:

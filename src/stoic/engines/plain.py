@@ -28,7 +28,7 @@ def run_chunk(
     try:
         with np.errstate(all="ignore"):
             while chunk.n_steps < last and meter.samples < limits.samples and chunk.ending is None:
-                chunk = _stepped(solver, problem, chunk, rng, limits.deadline)
+                chunk = _one_step(solver, problem, chunk, rng, limits.deadline)
     except BudgetSpent:
         if chunk.n_steps == 0:
             raise
@@ -38,7 +38,7 @@ def run_chunk(
     return chunk
 
 
-def _stepped(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, deadline: float) -> Chunk:
+def _one_step(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, deadline: float) -> Chunk:
     if solver.finished(chunk.state):
         return chunk._replace(ending=Status.FINISHED)
     if time.perf_counter() > deadline:

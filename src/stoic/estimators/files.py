@@ -80,10 +80,10 @@ def save_model(
         "format": FORMAT,
         "stoic": __version__,
         "kind": type(model).__name__,
-        "settings": {name: _plain(value) for name, value in settings.items()},
+        "settings": {name: _as_python(value) for name, value in settings.items()},
         "labels": {name: _labels_to_json(values) for name, values in labels.items() if values is not None},
         "names": None if names is None else [str(name) for name in names],
-        "facts": {name: _plain(getattr(model, name)) for name in _FACTS},
+        "facts": {name: _as_python(getattr(model, name)) for name in _FACTS},
         "loss": _to_json(memory.loss),
         "penalty": _to_json(memory.regularizer),
         "target": _fields(memory.frame.target),
@@ -123,7 +123,7 @@ def load_model(path: str | os.PathLike[str]) -> GroupDROModel:
     """
     arrays, meta = _read(path)
     try:
-        return _restored(arrays, meta)
+        return _model_from(arrays, meta)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedFile(
             f"{os.fspath(path)} has the right checksum but lacks what a model has ({error!r}); write it again."
@@ -151,7 +151,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[s
     return arrays, meta
 
 
-def _restored(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> GroupDROModel:
+def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> GroupDROModel:
     model: Any = _MODELS[meta["kind"]](**meta["settings"])
     is_regressor = meta["kind"] == GroupDRORegressor.__name__
     labels = {name: _labels_from_json(saved) for name, saved in meta["labels"].items()}
@@ -209,10 +209,10 @@ def _from_json(saved: Mapping[str, Any]) -> Any:
     return _PARTS[saved["kind"]](**{name: value for name, value in saved.items() if name != "kind"})
 
 
-def _plain(value: Any) -> Any:
+def _as_python(value: Any) -> Any:
     """Return a value with NumPy's numbers as Python's, in mappings and lists too."""
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _as_python(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_as_python(one) for one in value]
     return value.item() if isinstance(value, np.generic) else value

@@ -32,7 +32,7 @@ def width_of(loss: Loss) -> float | None:
 
 def within_reach(y: Vector, center: Vector) -> Vector:
     """Return the targets, those beyond 10⁶·(1 + |center|) from their center moved to there."""
-    return _moved(y, center, _REACH * (1.0 + np.abs(center)))
+    return _moved_to_edge(y, center, _REACH * (1.0 + np.abs(center)))
 
 
 def is_reached(y: Vector, moved: Vector, prediction: Vector) -> bool:
@@ -75,10 +75,10 @@ def calmed(y: Vector, center: Vector, codes: IntArray, weight: Vector | None, wi
         rows = order[starts[code] : starts[code + 1]]
         own = upper_quantile(sizes[rows], None if weight is None else weight[rows])
         edge[rows] = np.maximum(edge[rows], _FAR * own)
-    return _moved(y, center, np.minimum(edge, _REACH * (1.0 + np.abs(center))))
+    return _moved_to_edge(y, center, np.minimum(edge, _REACH * (1.0 + np.abs(center))))
 
 
-def _moved(y: Vector, center: Vector, edge: Vector) -> Vector:
+def _moved_to_edge(y: Vector, center: Vector, edge: Vector) -> Vector:
     away = y - center
     is_wild = np.abs(away) > edge
     return np.where(is_wild, center + np.copysign(edge, away), y) if is_wild.any() else y

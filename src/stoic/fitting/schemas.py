@@ -73,7 +73,7 @@ class Schema:
 
         columns = read_columns(path)
         by_name = {column.name: column for column in columns}
-        check_names(path, self._asked(), list(by_name))
+        check_names(path, self._named_columns(), list(by_name))
         features = self._features(columns)
         if not features:
             raise InvalidProblem(f"{path} has no column left for features; leave out fewer.")
@@ -86,7 +86,7 @@ class Schema:
     def read_features(self, path: Path, n_columns: int) -> FileRows:
         """Return rows to predict by so many columns; those of targets and weights may be there or not."""
         if self.encoding is None:
-            return FileRows(_widened(path, read_libsvm(path)[0], n_columns), None, None, None)
+            return FileRows(_with_columns(path, read_libsvm(path)[0], n_columns), None, None, None)
         if is_libsvm(path):
             raise InvalidProblem(f"{path} is a LIBSVM file, but the model was fitted to named columns.")
         columns = read_columns(path)
@@ -102,7 +102,7 @@ class Schema:
         roles = {self.target, self.group, self.weight, *self.leave_out}
         return [column for column in columns if column.name not in roles]
 
-    def _asked(self) -> dict[str, str]:
+    def _named_columns(self) -> dict[str, str]:
         asked = {"target": str(self.target), "group": self.group, "weight": self.weight}
         asked |= {f"leave_out[{i}]": name for i, name in enumerate(self.leave_out)}
         return {argument: name for argument, name in asked.items() if name is not None}
@@ -138,7 +138,7 @@ class Schema:
         return cls(**{**told, **parts})
 
 
-def _widened(path: Path, X: Any, n_columns: int) -> Any:
+def _with_columns(path: Path, X: Any, n_columns: int) -> Any:
     """Return a CSR matrix with columns of zeros for those that no row of a LIBSVM file has."""
     if X.shape[1] > n_columns:
         raise InvalidProblem(f"{path} has {X.shape[1]} columns, but the model was fitted with {n_columns}.")

@@ -42,7 +42,7 @@ def baseline_of(given: Vector | None, p: int) -> Vector:
 
 
 @np.errstate(over="ignore")
-def above(baseline: Vector | None, u: Vector) -> Vector:
+def less_baseline(baseline: Vector | None, u: Vector) -> Vector:
     """Return u − b."""
     if baseline is None:
         return u

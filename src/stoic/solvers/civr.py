@@ -114,17 +114,18 @@ class CIVR(Stepwise):
 
     def step(self, problem: Problem, state: CIVRState, rng: Generator) -> tuple[CIVRState, Info]:
         """Anchor at the first step, correct y and z at the later ones; then move w."""
-        y, z = self._anchored(problem, state.w, rng) if state.y is None else self._corrected(problem, state, rng)
+        is_first = state.y is None
+        y, z = self._anchor(problem, state.w, rng) if is_first else self._correct(problem, state, rng)
         ahead = state.w - self.step_size * (z.T @ problem.outer.gradient(y))
         w = problem.regularizer.prox(ahead, self.step_size)
         return CIVRState(w, state.w, state.t + 1, y, z), Info()
 
-    def _anchored(self, problem: Problem, w: Vector, rng: Generator) -> tuple[Vector, Array]:
+    def _anchor(self, problem: Problem, w: Vector, rng: Generator) -> tuple[Vector, Array]:
         inner = problem.inner
         batch = inner.draw(self.anchor_size, rng) if self.anchor_size else inner.everything()
         return inner.value(w, batch)[0], inner.jacobian(w, batch)[0]
 
-    def _corrected(self, problem: Problem, state: CIVRState, rng: Generator) -> tuple[Vector, Array]:
+    def _correct(self, problem: Problem, state: CIVRState, rng: Generator) -> tuple[Vector, Array]:
         inner, w, before = problem.inner, state.w, state.previous
         batch = inner.draw(self.batch_size, rng)
         y = state.y + inner.value(w, batch)[0] - inner.value(before, batch)[0]

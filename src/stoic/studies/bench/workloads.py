@@ -102,14 +102,14 @@ class Workload:
     def by_row_length(self) -> Iterator[BenchData]:
         """Yield data sets whose rows have more and more non-zeros, d fixed."""
         for length in self.row_lengths:
-            yield self._grown(length, self.widths[len(self.widths) // 2])
+            yield self._data_of_size(length, self.widths[len(self.widths) // 2])
 
     def by_width(self) -> Iterator[BenchData]:
         """Yield data sets with more and more columns, the non-zeros per row fixed."""
         for d in self.widths:
-            yield self._grown(self.row_lengths[0], d)
+            yield self._data_of_size(self.row_lengths[0], d)
 
-    def _grown(self, length: float, d: int) -> BenchData:
+    def _data_of_size(self, length: float, d: int) -> BenchData:
         n = math.ceil(self.growth_entries / length)
         data = e2006_like(seed=0, n_train=n, n_test=0, d=d, mean_row_length=length)
         return BenchData(data.X_train, data.y_train)

@@ -47,7 +47,7 @@ def _data(results: Results) -> Html:
     if not spec.noise:
         return joined([terms(known), element("p", "The labels were used as they are, without added noise.")])
     drawn = results.facts.get("noise", {})
-    rows = [[name, noise_in_words(name), *map(fact, _drawn(drawn.get(name, {})))] for name in spec.noise]
+    rows = [[name, noise_in_words(name), *map(fact, _noise_facts(drawn.get(name, {})))] for name in spec.noise]
     note = (
         f"Each training row gets one of these kinds at random, and the kinds are the groups of the problem. "
         f"Sparse noise hits {percent(spec.sparse_share)} of its rows. Test labels are {spec.test_labels}. The "
@@ -57,7 +57,7 @@ def _data(results: Results) -> Html:
     return joined([terms(known), table("Kinds of noise", head, rows), element("p", note, class_="note")])
 
 
-def _drawn(facts: Mapping[str, Any]) -> list[Any]:
+def _noise_facts(facts: Mapping[str, Any]) -> list[Any]:
     return [facts.get(name, "–") for name in _DRAWN]
 
 

@@ -52,22 +52,22 @@ def what_came_out(results: Results) -> Iterator[tuple[str, str]]:
 def _in_words(verdict: Verdict) -> str:
     lowest, steadiest = verdict.lowest, verdict.steadiest
     if lowest is None:
-        return " ".join([_nothing(verdict), *map(_infinite, verdict.without_mean)])
-    words = [f"{_method(lowest)} has the lowest mean test MSE, {_mse(lowest)}{_after(lowest, verdict.next)}."]
+        return " ".join([_no_verdict(verdict), *map(_no_mean, verdict.without_mean)])
+    words = [f"{_method(lowest)} has the lowest mean test MSE, {_mse(lowest)}{_runner_up(lowest, verdict.next)}."]
     if steadiest is None:
         words.append("With a single trial there is no standard deviation.")
     elif steadiest is lowest:
         words.append(f"{_method(lowest)} also has the smallest standard deviation.")
     else:
         words.append(f"The smallest standard deviation is that of {_method(steadiest)}, {_mse(steadiest)}.")
-    return " ".join([*words, *map(_infinite, verdict.without_mean)])
+    return " ".join([*words, *map(_no_mean, verdict.without_mean)])
 
 
-def _nothing(verdict: Verdict) -> str:
+def _no_verdict(verdict: Verdict) -> str:
     return "No method has a finite mean." if verdict.without_mean else "No trial has ended yet."
 
 
-def _after(lowest: SummaryLine, following: SummaryLine | None) -> str:
+def _runner_up(lowest: SummaryLine, following: SummaryLine | None) -> str:
     if following is None:
         return ""
     words = f"; {_method(following)} follows with {_mse(following)}"
@@ -77,7 +77,7 @@ def _after(lowest: SummaryLine, following: SummaryLine | None) -> str:
     return words
 
 
-def _infinite(line: SummaryLine) -> str:
+def _no_mean(line: SummaryLine) -> str:
     if line.diverged:
         return f"{_method(line)} diverged in {line.diverged} of {line.ended} trials and has no finite mean."
     return f"{_method(line)} ended with an infinite error in some trial and has no finite mean."
