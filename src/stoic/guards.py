@@ -23,7 +23,7 @@ class PerSample(Protocol):
         ...
 
     def place(self, batch: Any, row: int) -> str:
-        """Return where a sample of a batch comes from, in words."""
+        """Return the origin of a sample of a batch, in words."""
         ...
 
     def call(self, name: str) -> str:
@@ -141,7 +141,7 @@ class InnerGuard:
     def _culprit(
         self, name: str, w: Vector, batch: Any, size: int | None, q: Vector | None
     ) -> tuple[str, _Function]:
-        """Return where the first sample that is not finite comes from, and the function of it alone."""
+        """Return the origin of the first sample that is not finite, in words, and the function of it alone."""
         extra = () if q is None else (q,)
         evaluate = getattr(self._inner, name)
         if hasattr(self._inner, "place"):

@@ -21,7 +21,7 @@ class MeanEstimator(Protocol):
         ...
 
     def n_blocks(self, size: int) -> int:
-        """Return how many block means of a batch of `size` are wanted, or raise `InvalidParameter`."""
+        """Return the number of blocks to cut a batch of `size` into, or raise `InvalidParameter`."""
         ...
 
     def combine(self, block_means: Array) -> Array:

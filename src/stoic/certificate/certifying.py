@@ -27,7 +27,7 @@ def certify(
     modulus: float | None = None,
     seed: int | Generator | None = None,
 ) -> Certificate:
-    r"""Bound F(w) − F* for any w, whatever found it.
+    r"""Bound F(w) − F* for any w, whatever method found it.
 
     **Over data.** Where the data are finite and no more than `samples`, the bound is a duality gap over all of
     them: it rests on convexity alone, and nothing is left to chance. A few steps of Newton's method from w, or of

@@ -106,7 +106,7 @@ def samples_needed(problem: Problem, delta: float) -> int:
 
 
 def _convexity(problem: Problem) -> tuple[str, ...]:
-    """Return what has to be assumed for the tangent to lie below F; nothing where the parts make it so."""
+    """Return the assumptions under which the tangent lies below F; none where the parts make it so."""
     unknown = unknown_convexity(problem)
     if unknown and is_entropic(problem):
         return ("each g_i is convex",)

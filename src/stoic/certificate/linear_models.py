@@ -249,7 +249,7 @@ def linear_model(problem: Problem, w: Vector) -> LinearModel | None:
 
 
 def unknown_convexity(problem: Problem) -> str:
-    """Return what has to be assumed for f∘g to be convex, as a clause; nothing where the parts make it so.
+    """Return the assumption under which f∘g is convex, as a clause; empty where the parts make it so.
 
     A linear model with convex losses is convex in each group, and f of it is where f is convex and does not fall.
     """

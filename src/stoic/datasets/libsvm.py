@@ -117,7 +117,7 @@ class _Rules:
 
 
 class _FaultError(ValueError):
-    """What is wrong with a line, or with the whole."""
+    """A fault of a line, or of the whole file."""
 
 
 class _Lines:

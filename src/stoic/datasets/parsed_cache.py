@@ -32,7 +32,7 @@ def key_of(path: Path, options: Mapping[str, Any]) -> str:
 
 
 def load(key: str) -> tuple[CSR, Vector] | None:
-    """Return what is kept under a key; None if nothing is, or it is damaged."""
+    """Return the data set kept under a key; None if there is none, or it is damaged."""
     try:
         path = _path(key)
         arrays, meta = read_archive(path)

@@ -31,7 +31,7 @@ class Status(Enum):
 
 
 class Chunk(NamedTuple):
-    """A run at a chunk boundary: its state, the counts so far, and why it is over (None: it goes on).
+    """A run at a chunk boundary: its state, the counts so far, and why it ended (None: it has not).
 
     `watched` counts the estimates (batches or samples) that could have been truncated.
     """
@@ -67,5 +67,5 @@ class Engine(Protocol):
         ...
 
     def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:
-        """Return the chunk with a state of the solver's own type, from which any engine can go on."""
+        """Return the chunk with a state of the solver's own type, from which any engine can continue."""
         ...

@@ -22,7 +22,7 @@ def run_chunk(
     Raises
     ------
     BudgetSpent
-        If not even the first step of the run can be paid for.
+        If the budget does not allow even the first step of the run.
     """
     last = chunk.n_steps + limits.steps
     try:
@@ -39,6 +39,7 @@ def run_chunk(
 
 
 def _one_step(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, deadline: float) -> Chunk:
+    """Return the run one step later, or with the reason why it ends."""
     if solver.finished(chunk.state):
         return chunk._replace(ending=Status.FINISHED)
     if time.perf_counter() > deadline:

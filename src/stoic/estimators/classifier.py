@@ -38,7 +38,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     groups_, group_weights_, group_losses_, n_iter_, n_samples_drawn_, truncation_, history_, converged_
         As for `GroupDRORegressor`.
     certificate_ : Certificate
-        What is known about the distance to the best value on the training rows; made when it is asked for.
+        A bound on the distance to the best value on the training rows; computed when it is asked for.
 
     See Also
     --------

@@ -34,7 +34,7 @@ _LEAST_SHARE = 0.05  # of a batch in the running loss of a group: losses of earl
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known after some batches.
+    """The state of a model after some batches, beside its weights.
 
     Scales, loss and penalty; the labels of the groups, their losses and how many rows they had; the mean curvature
     of a coordinate; and τ, once there are two groups.
@@ -83,7 +83,7 @@ class Memory:
 
 
 def group_sizes(rows: TrainingRows) -> Vector:
-    """Return how many rows each group has, or what they weigh."""
+    """Return the number of rows of each group, or their weight."""
     weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     return sums_by(rows.codes, weight, rows.n_groups)
 

@@ -15,7 +15,7 @@ _OF_NORMAL = 1.4826
 """The standard deviation of a normal law over its median absolute deviation."""
 
 _SMALL, _LARGE = 1e-140, 1e140  # deviations between them have squares that keep their digits
-_WILD = 1e4  # times the upper quantile of the sizes in a column: a value that owns it
+_WILD = 1e4  # times the upper quantile of the sizes in a column: a value that dominates it
 _SAMPLE = 100_000  # entries from which the ordinary size of an entry is told
 
 _FARTHEST = 1e100  # units: farther targets would overflow; where losses are lines, all beyond are alike
@@ -110,7 +110,7 @@ class Scaling:
 
     @classmethod
     def of_wild_columns(cls, X: Any, weight: Vector | None) -> "Scaling":
-        """Return the scaling of those columns of a CSR matrix that a wild value owns; the others stay."""
+        """Return the scaling of those columns of a CSR matrix that one wild value dominates; the others stay."""
         columns = _wild_columns(X)
         if columns.size == 0:
             return cls.none(X.shape[1])

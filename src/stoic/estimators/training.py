@@ -94,7 +94,7 @@ class TrainingRows:
 
     @property
     def n_effective(self) -> float:
-        """How many rows the weights stand for: their sum where they are counts, else Kish's effective number."""
+        """The number of rows that the weights stand for: their sum if they are counts, else Kish's number."""
         if self.weight is None:
             return float(len(self.y))
         total = float(self.weight.sum())
@@ -124,7 +124,7 @@ class TrainingRows:
         return self._with_targets(calmed(self.y, self.predict(w), self.codes, self.weight, width))
 
     def predict(self, w: Vector) -> Vector:
-        """Return what a model of one output predicts for the rows."""
+        """Return the predictions of a model of one output."""
         return self._checked.predict(w, self._checked.everything())
 
     def _with_targets(self, y: Vector) -> "TrainingRows":
@@ -309,7 +309,7 @@ def group_noise(rows: TrainingRows, losses: Vector, means: Vector) -> float:
 
 
 def _records(epochs: float) -> int:
-    """Return how often the last solve is looked at: twice an epoch, as a look takes a pass over the rows."""
+    """Return the number of records of the last solve: two an epoch, as each takes a pass over the rows."""
     return int(min(max(2.0 * epochs, 2 * _FEWEST_RECORDS), _MOST_RECORDS))
 
 

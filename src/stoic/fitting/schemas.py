@@ -84,7 +84,7 @@ class Schema:
         return replace(self, encoding=encoding), self._table(encoding.apply(features), y, by_name)
 
     def read_features(self, path: Path, n_columns: int) -> FileRows:
-        """Return rows to predict by so many columns; those of targets and weights may be there or not."""
+        """Return rows to predict from `n_columns` features; columns of targets and weights may be there or not."""
         if self.encoding is None:
             return FileRows(_with_columns(path, read_libsvm(path)[0], n_columns), None, None, None)
         if is_libsvm(path):

@@ -36,10 +36,10 @@ def write_summary(fitted: Fitted, data: Path, path: Path, notes: Sequence[str] =
     OSError
         If the file cannot be written; an old one is left as it was.
     """
-    replace_file(path, summary_text(fitted, data, notes))
+    replace_file(path, summary_html(fitted, data, notes))
 
 
-def summary_text(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
+def summary_html(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
     """Return the page as HTML."""
     title = f"{fitted.schema.target or data.name}: a model for {len(fitted.model.groups_)} groups"
     body = joined(

@@ -261,7 +261,7 @@ class OverRows:
         return self._design.gram(c)
 
     def gram_diagonal(self, c: Vector) -> Vector:
-        """Return the diagonal of what `gram` returns, without forming it."""
+        """Return the diagonal of `gram`, without forming the matrix."""
         return self._design.gram_diagonal(c)
 
 

@@ -182,11 +182,11 @@ class GroupLoss(OverRows):
         return self.gram(self._curvatures(w, batch, q))
 
     def hessian_diagonal(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
-        """Return the diagonal of what `hessian` returns, without forming it."""
+        """Return the diagonal of `hessian`, without forming the matrix."""
         return self.gram_diagonal(self._curvatures(w, batch, q))
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
-        """Return what `hessian` returns times v, without forming it."""
+        """Return the product of `hessian` with v, without forming the matrix."""
         return self.combine(self._curvatures(w, batch, q) * self.predict(v, batch), batch)
 
     def _curvatures(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
@@ -201,7 +201,7 @@ class GroupLoss(OverRows):
         return self._design.sums_by(self.grouped_rows.codes, c, self.n_groups)[None]
 
     def value_at(self, prediction: Array, batch: RowBatch, blocks: int = 1) -> Array:
-        """Return what `value` returns where the model predicts `prediction`."""
+        """Return `value` at given predictions."""
         if batch.rows is not None:
             return means_over_blocks(self.loss.value(prediction, self.y.take(batch.rows)), blocks)
         require_one_block(blocks)

@@ -134,7 +134,7 @@ class GroupSoftmax:
         return hessian.reshape(d * K, d * K)
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
-        """Return what `hessian` returns times v, without forming it."""
+        """Return the product of `hessian` with v, without forming the matrix."""
         share, moved = softmax(self.predict(w, batch), axis=-1), self.predict(v, batch)
         centered = moved - (share * moved).sum(axis=-1, keepdims=True)
         return self.combine(self._weights(q)[:, None] * share * centered, batch)

@@ -90,7 +90,7 @@ class Metered:
         return self._inner.cost(size)
 
     def require(self, samples: int) -> None:
-        """Raise `BudgetSpent` unless so many samples may still be drawn."""
+        """Raise `BudgetSpent` unless `samples` more samples may be drawn."""
         if samples > self.left:
             raise BudgetSpent(self.samples + samples)
 

@@ -90,7 +90,7 @@ class Moments(OverRows):
         return self.gram(np.full(self.n_samples, 2.0 * q[1] / self.n_samples))
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:  # noqa: ARG002
-        """Return what `hessian` returns times v, without forming it."""
+        """Return the product of `hessian` with v, without forming the matrix."""
         return self.combine(2.0 * q[1] / self.n_samples * self.predict(v, batch), batch)
 
     def _slopes(self, w: Vector, batch: RowBatch) -> Array:

@@ -255,7 +255,7 @@ class _Run:
                 self.chunk = self.chunk._replace(ending=self.chunk.ending or Status.STOPPED)
 
     def _look(self) -> Record:
-        """Return what the observers see, and count records at which the answer did not move."""
+        """Return the observers' values, and count records at which the answer did not move."""
         answer = self._answer()
         w = answer.view()  # states are never changed in place
         w.flags.writeable = False
@@ -290,7 +290,7 @@ class _Run:
         }
 
     def result(self) -> Result:
-        """Return what was reached."""
+        """Return the result: the answer, the status, and the message."""
         w = (self.last if self.chunk.state is None else self._answer()).copy()
         self.chunk = self.recorded = chunk = self.chunk._replace(state=None)  # a look back needs room
         self.last = self.answer = w

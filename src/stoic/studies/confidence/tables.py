@@ -125,7 +125,7 @@ def _diverged(one: MethodRuns) -> str:
 
 
 def rival_caption(results: TailsResults) -> str:
-    """Return what the table of rivals is about."""
+    """Return the caption of the table of rivals."""
     names = listed([label(name) for name in results.spec.methods if name in PLAIN_RIVALS])
     return f"The best of {names}, by its last quantile: quantiles over those of {label(BASELINE)}"
 

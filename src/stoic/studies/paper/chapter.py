@@ -40,7 +40,7 @@ def chapter_of(results: Results, command: str) -> Chapter:
 
 
 def _data(results: Results) -> Html:
-    """Return what is known about the data and the noise."""
+    """Return facts about the data and the noise."""
     spec = results.spec
     facts = {str(name): fact(value) for name, value in results.facts.get("data", {}).items()}
     known: dict[str, object] = {"data": data_name(spec), "source": spec.data, **facts}

@@ -138,7 +138,7 @@ def save_material(material: Material, folder: Path) -> None:
 
 
 def load_material(folder: Path) -> Material:
-    """Return what was saved; the arrays are read from the files as they are needed."""
+    """Return saved material; the arrays are read from the files as they are needed."""
     with np.load(folder / "rest.npz") as rest:
         n_fit, names = int(rest["n_fit"]), tuple(str(name) for name in rest["names"])
     return Material(_mapped(folder, "train"), _mapped(folder, "test"), n_fit, names)

@@ -22,7 +22,7 @@ def data_name(spec: Spec) -> str:
 
 
 def title(spec: Spec) -> str:
-    """Return what the experiment is about, in a few words."""
+    """Return the title of the experiment."""
     kind = "heavy-tailed " if any(name.startswith(_HEAVY) for name in spec.noise) else ""
     return f"Test error {f'under {kind}noise' if spec.noise else 'of group DRO'}: {data_name(spec)}"
 
@@ -112,7 +112,7 @@ def _leads(method: str, verdict: Verdict) -> bool:
 
 
 def unfinished(results: Results) -> str:
-    """Return what of the experiment is missing; empty where nothing is."""
+    """Return a sentence on the runs that are missing; empty where none is."""
     spec = results.spec
     cells, there = len(list(grid_of(spec))), len(results.grid)
     if there < cells:

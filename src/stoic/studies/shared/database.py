@@ -92,7 +92,7 @@ class Database:
             self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
 
     def facts(self) -> dict[str, Any]:
-        """Return what is known about the experiment."""
+        """Return all facts about the experiment."""
         return {name: json.loads(value) for name, value in self._db.execute("SELECT * FROM facts ORDER BY name")}
 
     def claim(self, settings: Mapping[str, Any], command: str, *, free: Container[str]) -> None:
