@@ -168,13 +168,10 @@ class Settings:
             if (value := getattr(self, item.name)) is not AUTO:
                 check_annotated(item.name, value, item.type)
 
-    def _items(self) -> list[tuple[str, Any]]:
-        return [(item.name, getattr(self, item.name)) for item in fields(self)]  # type: ignore[arg-type]
-
     @property
     def needs_pilot(self) -> bool:
         """Whether a setting is still to be chosen."""
-        return any(value is AUTO for _, value in self._items())
+        return any(getattr(self, item.name) is AUTO for item in fields(self))  # type: ignore[arg-type]
 
     @property
     def uses_all_data(self) -> bool:

@@ -1,8 +1,5 @@
 """The chapter of the report that shows the paper's experiment, and its sections in words."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from stoic.reports.html import Html, element, joined, table, terms
 from stoic.reports.page import Chapter
 from stoic.reports.words import percent
@@ -47,7 +44,10 @@ def _data(results: Results) -> Html:
     if not spec.noise:
         return joined([terms(known), element("p", "The labels were used as they are, without added noise.")])
     drawn = results.facts.get("noise", {})
-    rows = [[name, noise_in_words(name), *map(fact, _noise_facts(drawn.get(name, {})))] for name in spec.noise]
+    rows = []
+    for name in spec.noise:
+        found = drawn.get(name, {})
+        rows.append([name, noise_in_words(name), *(fact(found.get(what, "–")) for what in _DRAWN)])
     note = (
         f"Each training row gets one of these kinds at random, and the kinds are the groups of the problem. "
         f"Sparse noise hits {percent(spec.sparse_share)} of its rows. Test labels are {spec.test_labels}. The "
@@ -55,10 +55,6 @@ def _data(results: Results) -> Html:
     )
     head = ("name", "noise", *_DRAWN)
     return joined([terms(known), table("Kinds of noise", head, rows), element("p", note, class_="note")])
-
-
-def _noise_facts(facts: Mapping[str, Any]) -> list[Any]:
-    return [facts.get(name, "–") for name in _DRAWN]
 
 
 def _selection(spec: Spec) -> Html:

@@ -52,7 +52,8 @@ def what_came_out(results: Results) -> Iterator[tuple[str, str]]:
 def _in_words(verdict: Verdict) -> str:
     lowest, steadiest = verdict.lowest, verdict.steadiest
     if lowest is None:
-        return " ".join([_no_verdict(verdict), *map(_no_mean, verdict.without_mean)])
+        start = "No method has a finite mean." if verdict.without_mean else "No trial has ended yet."
+        return " ".join([start, *map(_no_mean, verdict.without_mean)])
     words = [f"{_method(lowest)} has the lowest mean test MSE, {_mse(lowest)}{_runner_up(lowest, verdict.next)}."]
     if steadiest is None:
         words.append("With a single trial there is no standard deviation.")
@@ -61,10 +62,6 @@ def _in_words(verdict: Verdict) -> str:
     else:
         words.append(f"The smallest standard deviation is that of {_method(steadiest)}, {_mse(steadiest)}.")
     return " ".join([*words, *map(_no_mean, verdict.without_mean)])
-
-
-def _no_verdict(verdict: Verdict) -> str:
-    return "No method has a finite mean." if verdict.without_mean else "No trial has ended yet."
 
 
 def _runner_up(lowest: SummaryLine, following: SummaryLine | None) -> str:
