@@ -20,7 +20,7 @@ from stoic.certificate.confidence import n_blocks
 from stoic.certificate.fresh import fresh_certificate
 from stoic.certificate.gaps import least_gap
 from stoic.certificate.tangents import measured_tangent
-from stoic.studies.confidence.laws import MU, NOISES, GroupLaw
+from stoic.studies.confidence.laws import MU, UNIT_NOISES, GroupLaw
 
 LAWS = ("gaussian", "t2.5", "pareto2.5")
 DELTAS = (0.05, 0.01, 0.001)
@@ -55,7 +55,7 @@ def mean_gaps(noise, d, delta, n, runs, seed):
     """Return F(w) − F* and bounds on it, for F(w) = ⟨E ξ, w⟩ + ½‖w‖² and E ξ = (1, …, 1)."""
     rng, k = np.random.default_rng([seed, d, 2026]), n_blocks(delta)
     w = np.full(d, 100.0 / math.sqrt(n * d) - 1.0)  # ∇F(w) = 1 + w
-    means = 1.0 + NOISES[noise]((runs, k, n // k, d), rng).mean(axis=2)
+    means = 1.0 + UNIT_NOISES[noise]((runs, k, n // k, d), rng).mean(axis=2)
     bounds = []
     for blocks in means:
         problem = stoic.Problem(BlockMeans(blocks), stoic.Linear([1.0]), stoic.L2(1.0))

@@ -18,7 +18,7 @@ from stoic.problem import Problem
 from stoic.regularizers import L2, Zero
 from stoic.reports.palette import PAPER_METHODS
 from stoic.solve.driver import minimize
-from stoic.studies.paper.data import first, last, noisy, prepare
+from stoic.studies.paper.data import first_rows, last_rows, prepare_material, with_noise
 from stoic.studies.paper.runs import solver_for
 from stoic.studies.paper.spec import Spec
 from stoic.studies.shared.seeds import generator
@@ -47,11 +47,14 @@ class Bench:
     """The trials of one spec: data, problems and pilots."""
 
     def __init__(self, spec, trials):
-        self.spec, material = spec, prepare(spec)
+        self.spec, material = spec, prepare_material(spec)
         self.test = material.test
-        grid = noisy(material.train, spec, "grid")
-        self.fit = [first(grid, material.n_fit), *(noisy(material.train, spec, "train", k) for k in range(trials))]
-        self.validation = last(grid, material.n_fit)
+        grid = with_noise(material.train, spec, "grid")
+        self.fit = [
+            first_rows(grid, material.n_fit),
+            *(with_noise(material.train, spec, "train", k) for k in range(trials)),
+        ]
+        self.validation = last_rows(grid, material.n_fit)
         self.problems = [self._problem(rows) for rows in self.fit]
         self.pilots = [self._pilot(problem, k) for k, problem in enumerate(self.problems)]
 

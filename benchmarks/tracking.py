@@ -21,7 +21,7 @@ from stoic.studies.confidence.laws import GroupLaw
 from stoic.truncation import truncated_mean
 
 MULTIPLES = (1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16)
-NOISES = ("gaussian", "t2.5")
+UNIT_NOISES = ("gaussian", "t2.5")
 
 
 class CorrectedState(NamedTuple):
@@ -79,7 +79,7 @@ def gap(law, n, method, seed, engine):
 
 def row(pool, n, runs, method, engine):
     cells = []
-    for noise in NOISES:
+    for noise in UNIT_NOISES:
         gaps = pool(joblib.delayed(gap)(GroupLaw(noise), n, method, seed, engine) for seed in range(runs))
         cells.append(f"{np.median(gaps):.2e} / {np.quantile(gaps, 0.95):.2e}")
     return "   ".join(cells)
@@ -90,7 +90,7 @@ def main():
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    print(f"median / 0.95-quantile of the gap, {' and '.join(NOISES)} labels; multiple of the weight 40/T")
+    print(f"median / 0.95-quantile of the gap, {' and '.join(UNIT_NOISES)} labels; multiple of the weight 40/T")
     with joblib.Parallel(n_jobs=given.jobs) as pool:
         for n in (10_000, 100_000):
             print(f"{n} samples a group, {given.runs} runs")

@@ -55,6 +55,17 @@ def assert_interrupted(process, by):
     assert "Traceback" not in said
 
 
+def assert_report_needs_only(store, made, folder, names):
+    """Assert that `stoic report` makes files of a folder again, to the byte, from a copy of its store alone."""
+    folder.mkdir()
+    (folder / store).write_bytes((made / store).read_bytes())
+    ended = run("report", folder)
+    assert ended.returncode == 0, ended.stderr
+    for name in names:
+        assert (folder / name).read_bytes() == (made / name).read_bytes(), name
+    assert (folder / "report.html").exists()
+
+
 def refused(*arguments):
     """Assert that a command line is refused in one line without a traceback, and return the line."""
     result = CliRunner().invoke(main, arguments)

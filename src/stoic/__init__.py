@@ -74,18 +74,15 @@ if TYPE_CHECKING:
     from stoic.solvers.alexr import ALEXR as ALEXR
     from stoic.solvers.asc_pg import ASCPG as ASCPG
     from stoic.solvers.base import AUTO as AUTO, METHODS as METHODS, PowerLaw as PowerLaw
-    from stoic.solvers.civr import CIVR as CIVR, EVERYTHING as EVERYTHING
+    from stoic.solvers.civr import CIVR as CIVR, EVERYTHING as EVERYTHING, RCIVR as RCIVR
     from stoic.solvers.clipped_sgd import ClippedSGD as ClippedSGD
     from stoic.solvers.mscg import MSCG as MSCG
     from stoic.solvers.newton import Newton as Newton
     from stoic.solvers.prox_boost import ProxBoost as ProxBoost
-    from stoic.solvers.rcivr import RCIVR as RCIVR
     from stoic.solvers.restarted import Restarted as Restarted
     from stoic.solvers.rmscg import RMSCG as RMSCG
     from stoic.solvers.rosc import ROSC as ROSC, Calibrated as Calibrated
-    from stoic.solvers.rrosc import RROSC as RROSC
-    from stoic.solvers.rrosc_growing import RROSCGrowing as RROSCGrowing
-    from stoic.solvers.rrosc_tracked import RROSCTracked as RROSCTracked
+    from stoic.solvers.rrosc import RROSC as RROSC, RROSCGrowing as RROSCGrowing, RROSCTracked as RROSCTracked
     from stoic.solvers.rsmd import RSMD as RSMD
     from stoic.solvers.scgd import SCGD as SCGD
     from stoic.solvers.scsc import SCSC as SCSC
@@ -176,21 +173,23 @@ _HOMES = {
     "stoic.solvers.civr": (
         "CIVR",
         "EVERYTHING",
+        "RCIVR",
     ),
     "stoic.solvers.clipped_sgd": ("ClippedSGD",),
     "stoic.solvers.mscg": ("MSCG",),
     "stoic.solvers.newton": ("Newton",),
     "stoic.solvers.prox_boost": ("ProxBoost",),
-    "stoic.solvers.rcivr": ("RCIVR",),
     "stoic.solvers.restarted": ("Restarted",),
     "stoic.solvers.rmscg": ("RMSCG",),
     "stoic.solvers.rosc": (
         "Calibrated",
         "ROSC",
     ),
-    "stoic.solvers.rrosc": ("RROSC",),
-    "stoic.solvers.rrosc_growing": ("RROSCGrowing",),
-    "stoic.solvers.rrosc_tracked": ("RROSCTracked",),
+    "stoic.solvers.rrosc": (
+        "RROSC",
+        "RROSCGrowing",
+        "RROSCTracked",
+    ),
     "stoic.solvers.rsmd": ("RSMD",),
     "stoic.solvers.scgd": ("SCGD",),
     "stoic.solvers.scsc": ("SCSC",),

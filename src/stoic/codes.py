@@ -1,4 +1,4 @@
-"""What a part of a problem is in a kernel: a number for its kind, and its constants. Imports no numba."""
+"""Codes of losses, outer functions and penalties in kernels: a kind, and constants. Imports no numba."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ LINEAR, LOGSUMEXP, SMOOTH_CVAR = range(3)
 
 
 class LossCode(NamedTuple):
-    """Which loss, and its one or two parameters (threshold or smoothing; level)."""
+    """A loss: its kind, and its one or two parameters (threshold or smoothing; level)."""
 
     kind: int
     scale: float = 1.0
@@ -18,7 +18,7 @@ class LossCode(NamedTuple):
 
 
 class OuterCode(NamedTuple):
-    """Which outer function: weights (or prior), baseline, temperature, and level · p; `ordered` is to sort in."""
+    """An outer function: kind, weights (or prior), baseline, temperature, level · p, and an array to sort in."""
 
     kind: int
     weights: NDArray[np.float64]
@@ -39,7 +39,7 @@ _MATHEMATICS = ("value", "derivative", "gradient", "prox", "step")
 
 
 def own(part: Any, name: str) -> Any:
-    """Return what a part says of itself under a name; None where it does not, or a subclass has other mathematics.
+    """Return an attribute of a part; None if it has none, or a subclass below it has other mathematics.
 
     Examples
     --------

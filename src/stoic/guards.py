@@ -1,4 +1,4 @@
-"""Functions of the user's own, watched: they are finite, overflow, or end in an error that names the sample."""
+"""Guards of the user's functions: NaN and infinity are an overflow, or an error that names the sample."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -12,10 +12,10 @@ from stoic.protocols import AnyInner, Array, Outer, Regularizer, Vector
 
 HUGE = 1e100  # beyond it numbers are on their way to infinity: no unit of anything needs it
 
-Function = Callable[[Vector], Any]
+_Function = Callable[[Vector], Any]
 
 
-class Picky(Protocol):
+class PerSample(Protocol):
     """An inner part that knows its samples one by one, as `FunctionInner` does."""
 
     def take(self, batch: Any, rows: slice) -> Any:
@@ -23,7 +23,7 @@ class Picky(Protocol):
         ...
 
     def place(self, batch: Any, row: int) -> str:
-        """Return where a sample of a batch comes from, in words."""
+        """Return the origin of a sample of a batch, in words."""
         ...
 
     def call(self, name: str) -> str:
@@ -48,7 +48,7 @@ def is_ordinary(point: Vector) -> bool:
     return bool(np.abs(point).max(initial=0.0) <= HUGE)
 
 
-def overflows(function: Function, start: Vector, point: Vector) -> bool:
+def overflows(function: _Function, start: Vector, point: Vector) -> bool:
     """Whether a function that is finite at `start` and not at `point` grew too large in between.
 
     Between the two, the last point at which it is still finite is found by bisection. A function that overflows
@@ -79,7 +79,7 @@ _MOST_ENTRIES = 1 << 24  # of the Jacobians of single samples: 128 MB
 
 
 class InnerGuard:
-    r"""Tells a broken function from an iteration that diverges, where an inner part of the user's is not finite.
+    r"""A guard of the user's inner part: where it is not finite, a broken function is told from divergence.
 
     A value, Jacobian or product with an infinite or NaN entry at w is traced to the sample ξ that it comes from,
     and the function of that sample alone decides:
@@ -140,16 +140,16 @@ class InnerGuard:
 
     def _culprit(
         self, name: str, w: Vector, batch: Any, size: int | None, q: Vector | None
-    ) -> tuple[str, Function]:
-        """Return where the first sample that is not finite comes from, and the function of it alone."""
+    ) -> tuple[str, _Function]:
+        """Return the origin of the first sample that is not finite, in words, and the function of it alone."""
         extra = () if q is None else (q,)
         evaluate = getattr(self._inner, name)
         if hasattr(self._inner, "place"):
-            picky: Any = self._inner
-            count: int = size or picky.n_samples
-            row = _first(lambda rows: _kind(evaluate(w, picky.take(batch, rows), *extra)) is not None, count)
-            one = picky.take(batch, slice(row, row + 1))
-            return picky.place(batch, row), lambda point: evaluate(point, one, *extra)
+            inner: Any = self._inner
+            count: int = size or inner.n_samples
+            row = _first_bad(lambda rows: _kind(evaluate(w, inner.take(batch, rows), *extra)) is not None, count)
+            one = inner.take(batch, slice(row, row + 1))
+            return inner.place(batch, row), lambda point: evaluate(point, one, *extra)
         each = name if q is None else "jacobian"  # a product has no samples, but the Jacobian behind it does
         found = None if size is None else self._row(each, w, batch, size)
         if found is None:
@@ -173,13 +173,13 @@ class InnerGuard:
         call = getattr(self._inner, "call", lambda name: f"{name} of {self._inner!r}")(name)
         if w is None:
             return (
-                f"{call} returned {kind} for {where}, and does so at the start too; mend the function, or drop "
+                f"{call} returned {kind} for {where}, and does so at the start too; correct the function, or drop "
                 "that sample."
             )
         far = float(np.linalg.norm(w - self._start))
         return (
             f"{call} returned {kind} for {where}, at a w that is {far:.3g} away from the start; at the start it "
-            "is finite. Mend the function so that it is finite for every w, or keep w where it is, by a "
+            "is finite. Change the function so that it is finite for every w, or keep w where it is, by a "
             "regularizer such as Box or by a smaller step size."
         )
 
@@ -191,7 +191,7 @@ def _kind(returned: Any) -> str | None:
     return "nan" if np.isnan(returned).any() else "inf"
 
 
-def _first(is_bad: Callable[[slice], bool], size: int) -> int:
+def _first_bad(is_bad: Callable[[slice], bool], size: int) -> int:
     """Return the number of a bad one of `size` samples, by halving: some part of them is known to be bad."""
     low, high = 0, size
     while high - low > 1:

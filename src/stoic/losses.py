@@ -42,8 +42,8 @@ class Squared:
     r"""The squared loss :math:`(t - y)^2`, without a factor ½.
 
     Use it to estimate conditional means, and where the paper's experiments are to be repeated. Under
-    heavy-tailed targets a single row may rule both the loss and its derivative: `Huber` or `Absolute` is
-    then calmer.
+    heavy-tailed targets a single row may dominate both the loss and its derivative: `Huber` or `Absolute` is
+    then more robust.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Squared:
 
     @property
     def code(self) -> LossCode:
-        """What it is in a kernel."""
+        """Its code in kernels."""
         return LossCode(SQUARED)
 
     def value(self, prediction: Array, target: Array) -> Array:
@@ -84,7 +84,7 @@ class Squared:
 class Huber:
     r"""Huber's loss: :math:`r^2` where :math:`|r| \le h`, else :math:`2h|r| - h^2`, with :math:`r = t - y`.
 
-    Use it to estimate means when some targets are wild: rows beyond the threshold pull with a bounded force.
+    Use it to estimate means when some targets are outliers: rows beyond the threshold have a bounded slope.
     It equals `Squared` within the threshold h, as in scikit-learn's ``HuberRegressor``; half of it is the
     form with :math:`r^2/2`.
 
@@ -108,7 +108,7 @@ class Huber:
 
     @property
     def code(self) -> LossCode:
-        """What it is in a kernel."""
+        """Its code in kernels."""
         return LossCode(HUBER, float(self.threshold))
 
     def value(self, prediction: Array, target: Array) -> Array:
@@ -141,7 +141,7 @@ class Huber:
 class Absolute:
     r"""The absolute loss |t − y|, smoothed: :math:`r^2/(2s)` where :math:`|r| \le s`, else :math:`|r| - s/2`.
 
-    Use it to estimate conditional medians: of all losses here it minds wild targets least.
+    Use it to estimate conditional medians. It is the least sensitive to outliers.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Absolute:
 
     @property
     def code(self) -> LossCode:
-        """What it is in a kernel."""
+        """Its code in kernels."""
         return LossCode(ABSOLUTE, float(self.smoothing))
 
     def value(self, prediction: Array, target: Array) -> Array:
@@ -232,7 +232,7 @@ class Quantile:
 
     @property
     def code(self) -> LossCode:
-        """What it is in a kernel."""
+        """Its code in kernels."""
         return LossCode(QUANTILE, float(self.smoothing), float(self.level))
 
     def value(self, prediction: Array, target: Array) -> Array:
@@ -280,7 +280,7 @@ class Logistic:
 
     @property
     def code(self) -> LossCode:
-        """What it is in a kernel."""
+        """Its code in kernels."""
         return LossCode(LOGISTIC)
 
     def value(self, prediction: Array, target: Array) -> Array:

@@ -13,7 +13,7 @@ from stoic.protocols import Array
 
 
 class MeanEstimator(Protocol):
-    """How a solver turns a batch into one estimate: by way of the means over blocks of it."""
+    """An estimate of a mean from a batch, by way of the means over blocks of it."""
 
     @property
     def smallest_batch(self) -> int:
@@ -21,7 +21,7 @@ class MeanEstimator(Protocol):
         ...
 
     def n_blocks(self, size: int) -> int:
-        """Return how many block means of a batch of `size` are wanted, or raise `InvalidParameter`."""
+        """Return the number of blocks to cut a batch of `size` into, or raise `InvalidParameter`."""
         ...
 
     def combine(self, block_means: Array) -> Array:
@@ -153,7 +153,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class _DeltaBlocks:
-    """What estimators share that take ⌈rate · log(1/δ)⌉ blocks to fail with probability at most δ."""
+    """Base of estimators that take ⌈rate · log(1/δ)⌉ blocks to fail with probability at most δ."""
 
     delta: float
     rate: ClassVar[float]

@@ -114,16 +114,17 @@ class Problem:
         """Return f(g(w)), exact over the data."""
         w = self.check_point("w", w)
         with np.errstate(over="ignore"):
-            return self.watched().outer.value(self._whole("value", w)[0])
+            return self.watched().outer.value(self._over_all_data("value", w)[0])
 
     def gradient(self, w: Vector) -> Vector:
         """Return ∇(f∘g)(w), the gradient of the smooth part, exact over the data."""
         w = self.check_point("w", w)
         with np.errstate(over="ignore"):
-            gradient: Vector = self._whole("vjp", w, self.watched().outer.gradient(self._whole("value", w)[0]))
+            q = self.watched().outer.gradient(self._over_all_data("value", w)[0])
+            gradient: Vector = self._over_all_data("vjp", w, q)
         return gradient
 
-    def _whole(self, name: str, w: Vector, q: Vector | None = None) -> Any:
+    def _over_all_data(self, name: str, w: Vector, q: Vector | None = None) -> Any:
         """Return g or zᵀq over all data; raise `InvalidProblem` where a function of the user's is not finite."""
         returned = getattr(self.inner, name)(w, self._data, *(() if q is None else (q,)))
         if is_foreign(self.inner):
@@ -131,7 +132,7 @@ class Problem:
         return returned
 
     def watched(self) -> "Problem":
-        """Return the problem with what f and r return checked, where they are the user's own: see `InnerGuard`."""
+        """Return the problem with guards around f and r where they are the user's own: see `InnerGuard`."""
         other = self._with("outer", GuardedOuter(self.outer)) if is_foreign(self.outer) else self
         if is_foreign(self.regularizer):
             other = other.with_regularizer(GuardedRegularizer(self.regularizer))

@@ -1,4 +1,4 @@
-"""What a part of a problem must offer: `Outer` f, `Inner` g and `Regularizer` r of (1)."""
+"""The protocols of the parts of a problem: `Outer` f, `Inner` g and `Regularizer` r of (1)."""
 
 from typing import Any, Protocol, TypeVar
 

@@ -8,7 +8,7 @@ from stoic.protocols import Array
 
 
 class Levels(NamedTuple):
-    r"""How far y and z may stray from their references before they are truncated.
+    r"""The distances of y and z from their references beyond which they are truncated.
 
     y is kept iff :math:`\|y - \tilde y_0\| \le C_g \|w - w_0\| + \text{slack}_y`, and z iff
     :math:`\|z - \tilde z_0\|_F \le L_g \|w - w_0\| + \text{slack}_z`: (4) and (5), where a slack is the

@@ -11,7 +11,7 @@ from catalog import CASES
 from fresh_samples import Stream, certificate
 from spies import Spy
 from stoic.certificate.fresh import samples_needed
-from stoic.studies.confidence.laws import MU, NOISES, GroupLaw
+from stoic.studies.confidence.laws import MU, UNIT_NOISES, GroupLaw
 
 VARIANCE = "the samples show at least half of the variance there is, and at most 49 times as much"
 WITHOUT_A_BOUND = ("linear-huber-l1", "linear-quantile-intercept-l2", "own-functions-l1")
@@ -169,7 +169,7 @@ def test_wrong_arguments_are_refused(options):
     ],
 )
 def test_convexity_that_is_not_known_is_named(outer, clause):
-    stream = Stream(NOISES["gaussian"], [[1.0], [0.5]], values=1.0)
+    stream = Stream(UNIT_NOISES["gaussian"], [[1.0], [0.5]], values=1.0)
     assert certificate(stoic.Problem(stream, outer, stoic.L2(1.0)), np.ones(1)).assumptions[0] == clause
 
 

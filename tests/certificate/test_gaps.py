@@ -10,7 +10,7 @@ from fresh_samples import Stream, certificate
 from stoic.certificate.confidence import Measured, n_blocks
 from stoic.certificate.gaps import least_gap
 from stoic.certificate.tangents import Tangent, measured_tangent
-from stoic.studies.confidence.laws import NOISES
+from stoic.studies.confidence.laws import UNIT_NOISES
 
 
 @pytest.mark.slow
@@ -22,10 +22,10 @@ def test_bounds_fail_no_more_often_than_they_say():
     """
     delta, n, runs = 0.01, 1000, 1500
     k, rng = n_blocks(delta), np.random.default_rng(1)
-    stream, w = Stream(NOISES["gaussian"], [[0.0]], slopes=1.0), np.array([100.0 / math.sqrt(n)])
+    stream, w = Stream(UNIT_NOISES["gaussian"], [[0.0]], slopes=1.0), np.array([100.0 / math.sqrt(n)])
     problem = stoic.Problem(stream, stoic.Linear([1.0]), stoic.L2(1.0))
     failures = 0
-    for means in NOISES["pareto2.5"]((runs, k, n // k, 1), rng).mean(axis=2):
+    for means in UNIT_NOISES["pareto2.5"]((runs, k, n // k, 1), rng).mean(axis=2):
         rows = iter(means)
         stream.draw = lambda size, rng, rows=rows: [np.zeros(1), next(rows)]
         seen = measured_tangent(problem, w, draws=n, blocks=k, delta=delta, rng=rng)
@@ -52,7 +52,7 @@ def test_the_error_of_the_curvature_is_taken_off_it(error, bound):
 )
 def test_a_bounded_domain_has_the_largest_rise_over_it_as_a_bound(regularizer, w, slope, bound):
     """Widths 0.1 and 0.2 along the coordinates; a shift (0.2, −0.2) that is bent by 1 adds 0.04."""
-    stream = Stream(NOISES["gaussian"], np.eye(2))
+    stream = Stream(UNIT_NOISES["gaussian"], np.eye(2))
     problem = stoic.Problem(stream, stoic.LogSumExp(1.0), regularizer)
     shift = Measured(np.array([0.2, -0.2]), np.zeros((2, 2)))
     measured = Measured(np.array(slope), np.diag([0.1, 0.2]))
@@ -79,7 +79,7 @@ def test_a_regularizer_of_ones_own_has_bounds_by_its_modulus_and_by_that_of_the_
     slope, w = np.array([0.6, -0.8]), np.array([1.0, 1.0])
     optimum = -slope * (1.0 - 0.1) / 0.5
     gap = slope @ (w - optimum) + Group().value(w) - Group().value(optimum)
-    stream = Stream(NOISES["gaussian"], [slope])
+    stream = Stream(UNIT_NOISES["gaussian"], [slope])
     told = certificate(stoic.Problem(stream, stoic.Linear([1.0]), Group()), w)
     assert told.bound == pytest.approx(gap, rel=0.05)
     given = certificate(stoic.Problem(stream, stoic.Linear([1.0]), Quiet()), w, modulus=0.5)

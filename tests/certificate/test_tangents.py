@@ -8,7 +8,7 @@ import pytest
 import stoic
 from fresh_samples import Stream, certificate
 from stoic.certificate.tangents import measured_tangent
-from stoic.studies.confidence.laws import NOISES
+from stoic.studies.confidence.laws import UNIT_NOISES
 
 
 def test_the_error_of_the_outer_gradient_is_in_the_bound():
@@ -18,7 +18,7 @@ def test_the_error_of_the_outer_gradient_is_in_the_bound():
     probability 3e-4 if δ = 0.05 holds.
     """
     temperature, w = 0.2, np.array([0.02])
-    stream = Stream(NOISES["gaussian"], [[1.0], [-1.0]], values=0.5)
+    stream = Stream(UNIT_NOISES["gaussian"], [[1.0], [-1.0]], values=0.5)
     problem = stoic.Problem(stream, stoic.LogSumExp(temperature), stoic.L2(100.0))
     gap = temperature * math.log(math.cosh(w[0] / temperature)) + 50.0 * w[0] ** 2
     bounds = np.array([certificate(problem, w, seed=seed).bound for seed in range(200)])
@@ -29,7 +29,7 @@ def test_the_error_of_the_outer_gradient_is_in_the_bound():
 @pytest.mark.parametrize("outer", [stoic.LogSumExp(5.0), stoic.LogSumExp(0.1), stoic.SmoothCVaR(0.7, 0.3)])
 def test_an_outer_function_is_bent_no_more_than_the_tangent_says(outer):
     """At each corner of what the shift may be: f(y + s) − f(y) − ⟨∇f(y), s⟩ ≤ ½ Σ m s², and at most `flat`."""
-    stream = Stream(NOISES["gaussian"], [[0.0], [0.0]], values=1.0)
+    stream = Stream(UNIT_NOISES["gaussian"], [[0.0], [0.0]], values=1.0)
     problem, w = stoic.Problem(stream, outer, stoic.L2(1.0)), np.zeros(1)
     seen = measured_tangent(problem, w, draws=832, blocks=64, delta=0.05, rng=np.random.default_rng(0))
     rng = np.random.default_rng(0)

@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import stoic
 from stoic import GroupDROClassifier, GroupDRORegressor
-from stoic.estimators.locating import outlier_size, spread, tamed_mean
-from stoic.estimators.scaling import Scaling
+from stoic.estimators.scales import Scaling, outlier_size, spread, tamed_mean
 from stoic.estimators.wild import calmed
 
 N, ROW, COLUMN = 200, 7, 1

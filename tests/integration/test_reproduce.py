@@ -13,6 +13,7 @@ from commands import (
     PATIENCE,
     assert_interrupted,
     assert_refused_by_name,
+    assert_report_needs_only,
     kill_again_and_again,
     refused,
     run,
@@ -21,6 +22,7 @@ from commands import (
 from stoic.cli.main import main
 
 pytestmark = pytest.mark.slow
+COMMAND = "reproduce"
 CONFIG = """
 size = 0.005
 alphas = [1e-3, 1e-2]
@@ -31,21 +33,6 @@ evaluations = 4
 batch_size = 1
 n_stages = 2
 """
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    path = tmp_path_factory.mktemp("config") / "small.toml"
-    path.write_text(CONFIG, encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="module")
-def undisturbed(config, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed") / "out"
-    ended = run("reproduce", "--config", config, "--out", folder, "--jobs", 1)
-    assert ended.returncode == 0, ended.stderr
-    return folder, ended.stdout
 
 
 def tables(folder):
@@ -62,13 +49,13 @@ def tables(folder):
 
 
 def test_it_ends_with_tables_figures_and_a_report(undisturbed):
-    folder, said = undisturbed
+    folder, ended = undisturbed
     names = {path.name for path in folder.iterdir()}
     figures = {f"figure_{kind}.{suffix}" for kind in ("l1", "l2") for suffix in ("png", "svg", "pdf")}
     assert names >= figures | {"results.csv", "results.parquet", "grid.csv", "summary.md", "report.html"}
     assert "scratch" not in names
-    assert "budget = 2000" in said
-    assert said.rstrip().endswith("report.html")
+    assert "budget = 2000" in ended.stdout
+    assert ended.stdout.rstrip().endswith("report.html")
 
 
 @pytest.mark.parametrize("times", [3, pytest.param(30, marks=pytest.mark.every)])
@@ -111,14 +98,8 @@ def test_two_at_once_in_one_folder_are_refused(config, tmp_path):
 
 
 def test_the_report_is_made_from_the_store_alone(undisturbed, tmp_path):
-    folder = tmp_path / "copy"
-    folder.mkdir()
-    (folder / "store.sqlite").write_bytes((undisturbed[0] / "store.sqlite").read_bytes())
-    ended = run("report", folder)
-    assert ended.returncode == 0, ended.stderr
-    for name in ("results.csv", "grid.csv", "summary.md", "figure_l1.png", "figure_l2.svg", "results.parquet"):
-        assert (folder / name).read_bytes() == (undisturbed[0] / name).read_bytes(), name
-    assert (folder / "report.html").exists()
+    names = ("results.csv", "grid.csv", "summary.md", "figure_l1.png", "figure_l2.svg", "results.parquet")
+    assert_report_needs_only("store.sqlite", undisturbed[0], tmp_path / "copy", names)
 
 
 MISUSES = [

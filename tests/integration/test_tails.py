@@ -8,9 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from commands import assert_interrupted, assert_refused_by_name, kill_again_and_again, run, start_and_wait_for
+from commands import (
+    assert_interrupted,
+    assert_refused_by_name,
+    assert_report_needs_only,
+    kill_again_and_again,
+    run,
+    start_and_wait_for,
+)
 
 pytestmark = pytest.mark.slow
+COMMAND = "tails"
 CONFIG = """
 noises = ["gaussian", "t2.5"]
 places = ["labels"]
@@ -30,21 +38,6 @@ N_KILLS = 2
 def contents(folder):
     with sqlite3.connect(folder / "tails.sqlite") as db:
         return sorted(db.execute("SELECT * FROM runs"))
-
-
-@pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    path = tmp_path_factory.mktemp("config") / "small.toml"
-    path.write_text(CONFIG, encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="module")
-def undisturbed(config, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed") / "out"
-    ended = run("tails", "--config", config, "--out", folder, "--jobs", 1)
-    assert ended.returncode == 0, ended.stderr
-    return folder, ended
 
 
 def test_it_ends_with_tables_figures_and_a_report(undisturbed):
@@ -75,14 +68,8 @@ def test_interrupted_it_says_that_the_same_command_goes_on(config, tmp_path, by)
 
 
 def test_the_report_is_made_from_the_store_alone(undisturbed, tmp_path):
-    folder = tmp_path / "copy"
-    folder.mkdir()
-    (folder / "tails.sqlite").write_bytes((undisturbed[0] / "tails.sqlite").read_bytes())
-    ended = run("report", folder)
-    assert ended.returncode == 0, ended.stderr
-    for name in ("tails.csv", "tails_rates.csv", "tails.md", "figure_tails.png", "figure_rates.svg"):
-        assert (folder / name).read_bytes() == (undisturbed[0] / name).read_bytes(), name
-    assert (folder / "report.html").exists()
+    names = ("tails.csv", "tails_rates.csv", "tails.md", "figure_tails.png", "figure_rates.svg")
+    assert_report_needs_only("tails.sqlite", undisturbed[0], tmp_path / "copy", names)
 
 
 MISUSES = [

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import kurtosis
 
 import stoic
-from stoic.studies.confidence.laws import NOISES, PLACES, GroupLaw, InOrder
+from stoic.studies.confidence.laws import PLACES, UNIT_NOISES, GroupLaw, InOrder
 
 LAWS = [
     GroupLaw(),
@@ -33,7 +33,7 @@ def test_an_independent_solver_finds_the_same_optimum(law):
     assert law.gap(w) == pytest.approx(objective(w) - objective(law.optimum), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize("name", UNIT_NOISES)
 def test_noises_have_mean_0_and_variance_1(name):
     """By the quantiles' own integral: the heaviest tail converges too slowly in a sample's second moment."""
     from scipy import stats
@@ -51,7 +51,7 @@ def test_noises_have_mean_0_and_variance_1(name):
     }
     assert laws[name].mean() == pytest.approx(0.0, abs=1e-12)
     assert laws[name].var() == pytest.approx(1.0)
-    drawn = NOISES[name]((20_000,), np.random.default_rng(0))
+    drawn = UNIT_NOISES[name]((20_000,), np.random.default_rng(0))
     assert stats.kstest(drawn, laws[name].cdf).pvalue > 1e-3
 
 

@@ -8,7 +8,7 @@ import pytest
 import stoic
 from stoic.errors import InvalidParameter, SolveFailed
 from stoic.studies.paper import runner, runs
-from stoic.studies.paper.data import first, load, noisy, prepare, save
+from stoic.studies.paper.data import first_rows, load_material, prepare_material, save_material, with_noise
 from stoic.studies.paper.results import load_results
 from stoic.studies.paper.runner import run_experiment
 from stoic.studies.paper.runs import Outcome, Run, Setting, grid_of, solver_for
@@ -98,7 +98,7 @@ def test_an_interrupted_experiment_goes_on_and_ends_with_the_same_bits(undisturb
 def test_what_is_stored_is_not_run_again(undisturbed, monkeypatch):
     before = contents(undisturbed)
     monkeypatch.setattr(runner, "execute", lambda *_: pytest.fail("ran again"))
-    monkeypatch.setattr(runner, "prepare", lambda *_: pytest.fail("data were prepared for nothing"))
+    monkeypatch.setattr(runner, "prepare_material", lambda *_: pytest.fail("data were prepared for nothing"))
     run_experiment(spec_of(), undisturbed)
     assert contents(undisturbed) == before
 
@@ -174,23 +174,23 @@ def test_an_experiment_of_which_no_cell_ends_well_says_so(tmp_path):
 
 def test_noise_depends_on_the_trial_and_not_on_the_method():
     spec = spec_of()
-    material = prepare(spec)
-    one, again, other = (noisy(material.train, spec, "train", k) for k in (0, 0, 1))
+    material = prepare_material(spec)
+    one, again, other = (with_noise(material.train, spec, "train", k) for k in (0, 0, 1))
     np.testing.assert_array_equal(one.y, again.y)
     assert not (one.y == other.y).all()
     assert set(one.groups) == set(range(6))
-    np.testing.assert_array_equal(noisy(material.train, spec_of(noise=()), "train", 0).y, material.train.y)
+    np.testing.assert_array_equal(with_noise(material.train, spec_of(noise=()), "train", 0).y, material.train.y)
 
 
 def test_material_comes_back_from_its_files_and_its_first_rows_are_views(tmp_path):
-    material = prepare(spec_of())
-    save(material, tmp_path)
-    back = load(tmp_path)
+    material = prepare_material(spec_of())
+    save_material(material, tmp_path)
+    back = load_material(tmp_path)
     assert back.n_fit == material.n_fit == round(0.9 * len(material.train.y))
     for ours, theirs in ((back.train, material.train), (back.test, material.test)):
         assert (ours.X != theirs.X).nnz == 0
         np.testing.assert_array_equal(ours.y, theirs.y)
-    part = first(back.train, back.n_fit)
+    part = first_rows(back.train, back.n_fit)
     assert np.shares_memory(part.X.data, back.train.X.data)
     np.testing.assert_array_equal(part.X.toarray(), material.train.X[: back.n_fit].toarray())
 
@@ -201,11 +201,11 @@ def test_a_dense_file_can_be_the_data(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     spec = spec_of(data=str(path), target="y", group="site", noise=())
-    material = prepare(spec)
-    save(material, tmp_path)
+    material = prepare_material(spec)
+    save_material(material, tmp_path)
     assert material.group_names == ("x", "y", "z")
     assert len(material.train.y) + len(material.test.y) == 60
-    np.testing.assert_array_equal(load(tmp_path).train.X, material.train.X)
+    np.testing.assert_array_equal(load_material(tmp_path).train.X, material.train.X)
     run_experiment(spec, tmp_path / "out")
     assert len(load_results(tmp_path / "out").main) == 12
 
@@ -219,7 +219,7 @@ def test_scores():
 
 
 def test_scores_multiply_the_rows_once_for_each_point():
-    rows = prepare(spec_of()).test
+    rows = prepare_material(spec_of()).test
     calls = []
     scores = Scores(rows, {"a": lambda s, g: calls.append(1) or s.sum(), "b": lambda s, g: 2.0})
     w = np.zeros(rows.X.shape[1])
@@ -230,7 +230,7 @@ def test_scores_multiply_the_rows_once_for_each_point():
 
 def test_a_hopeless_cell_is_given_up(tmp_path):
     spec = spec_of(methods=("rrosc",), radius=1e9, budget=6000)
-    save(prepare(spec), tmp_path)
+    save_material(prepare_material(spec), tmp_path)
     run = Run("grid", Setting("squared", 10.0, "l2", "rrosc"), 1e-5, 1e5)
     outcome = runs.execute(run, spec, tmp_path)
     assert outcome.ending in {"hopeless", "diverged"}

@@ -1,1 +1,1 @@
-"""What is known about F(w) − F*, and how it is found out: by duality over data, or by fresh samples."""
+"""Certificates: bounds on F(w) − F*, by duality over all data or from fresh samples."""

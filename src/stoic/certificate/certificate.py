@@ -1,4 +1,4 @@
-"""What is known about an answer: a bound on F(w) − F*, where it comes from, and what it takes for granted."""
+"""`Certificate`: a bound on F(w) − F*, its source, and its assumptions."""
 
 import math
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class Certificate:
     delta : float
         The probability with which the bound may fail; 0 for one by duality, which leaves nothing to chance.
     estimate : float
-        What the gap seems to be, by a better point that was found or by the curvature around w; NaN where there is
-        no such guess. It carries no probability.
+        An estimate of the gap, from a better point that was found or from the curvature around w; NaN where there
+        is none. It carries no probability.
     assumptions : tuple of str
-        What the bound takes for granted, each as a clause: "f∘g is convex".
+        The assumptions of the bound, each as a clause: "f∘g is convex".
     route : {"duality", "fresh samples"}
         What the bound is computed from, after the solve and independently of the method.
     samples : int
@@ -44,7 +44,7 @@ class Certificate:
 
     @property
     def statement(self) -> str:
-        """What is known, in a sentence or two."""
+        """The bound, its source and its assumptions, in a sentence."""
         if not math.isfinite(self.bound):
             return f"Nothing rigorous can be said about F(w) − F*: {self.advice}"
         if_so = f", if {' and '.join(self.assumptions)}" if self.assumptions else ""

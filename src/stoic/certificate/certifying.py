@@ -27,7 +27,7 @@ def certify(
     modulus: float | None = None,
     seed: int | Generator | None = None,
 ) -> Certificate:
-    r"""Bound F(w) − F* for any w, whatever found it.
+    r"""Bound F(w) − F* for any w, whatever method found it.
 
     **Over data.** Where the data are finite and no more than `samples`, the bound is a duality gap over all of
     them: it rests on convexity alone, and nothing is left to chance. A few steps of Newton's method from w, or of
@@ -59,7 +59,7 @@ def certify(
     Raises
     ------
     InvalidParameter
-        If so few samples cannot carry δ; the message says how many can.
+        If `samples` is too small for δ; the message says how many are needed.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def certify(
 
 
 def certify_answer(problem: Problem, w: Vector, delta: float, samples: int) -> Certificate:
-    """Return the certificate of an answer from so many samples, or as many as δ takes; w itself is the seed."""
+    """Return the certificate of an answer from `samples` samples, or as many as δ needs; w itself is the seed."""
     seed = int.from_bytes(hashlib.sha256(w.tobytes()).digest()[:8], "big")
     return certify(problem, w, delta=delta, samples=max(samples, samples_needed(problem, delta)), seed=seed)
 
@@ -114,7 +114,7 @@ def _by_duality(problem: Problem, w: Vector, modulus: float | None) -> Certifica
 
 
 def _assumptions(problem: Problem, modulus: float | None) -> tuple[str, ...]:
-    """Return what the parts do not say of themselves."""
+    """Return the assumptions that the parts do not declare themselves."""
     found = [unknown_convexity(problem)]
     if not has_conjugate(problem.regularizer):
         found.append("r is convex, with the modulus that it declares")
@@ -124,7 +124,7 @@ def _assumptions(problem: Problem, modulus: float | None) -> tuple[str, ...]:
 
 
 def _advice(value: float) -> str:
-    """Return what would make a bound finite."""
+    """Return advice on how to get a finite bound."""
     if not math.isfinite(value):
         return f"F(w) is {value}, not a finite number; scale the data, or choose another w."
     return (

@@ -1,4 +1,4 @@
-r"""What means of blocks say along a direction that nobody knows: how far from them the truth may be.
+r"""Confidence bounds on an expectation along one fixed but unknown direction, from the means of blocks.
 
 Let :math:`b_1, \dots, b_k` be independent vectors with the expectation β. A bound on F(w) − F* needs ⟨β, x⟩ along
 one x only, the way from w to the optimum. That way is not known, but it is no matter of chance either: w was there
@@ -40,7 +40,7 @@ _GRID = 1.0 / (1.0 + np.exp(-np.linspace(-14.0, 14.0, 281)))  # within 0.2 % of 
 
 
 def n_blocks(delta: float) -> int:
-    """Return how many blocks carry δ: s² is then at most a fifth of their number, or little more.
+    """Return the number of blocks that δ needs: s² is then at most a fifth of it, or little more.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def n_blocks(delta: float) -> int:
 
 
 def factor(delta: float, k: int) -> float:
-    """Return what k blocks' standard error along a direction is multiplied by, to hold with probability 1 − δ."""
+    """Return the factor on the standard error of k blocks that makes a bound hold with probability 1 − δ."""
     s = _SLACK * math.sqrt(2.0 * math.log(1.0 / delta))
     return s * math.sqrt((k - 1) / (k - s * s))
 
@@ -72,7 +72,7 @@ class Measured:
 
     @classmethod
     def of(cls, points: Array, delta: float) -> "Measured":
-        """Return what the rows of `points`, one a block, say."""
+        """Return the estimate from the rows of `points`, the means of blocks."""
         k, mean = len(points), points.mean(axis=0)
         return cls(mean, (points - mean) * (factor(delta, k) / math.sqrt(k * (k - 1))))
 

@@ -109,7 +109,7 @@ def _with_rounding(gap: float, problem: Problem, w: Vector, v: Vector, size: flo
 
 def _model_gap(problem: Problem, model: LinearModel, w: Vector) -> float:
     r: Any = problem.regularizer
-    theta, v, error = _moved(model, r, w)
+    theta, v, error = _feasible_point(model, r, w)
     gap = math.inf
     if is_homogeneous(model):  # then slopes may be scaled, and be zero
         s = min(model.shrinkage(theta), _shrinkage(r, v))
@@ -126,27 +126,27 @@ def _shrinkage(r: Any, v: Vector) -> float:
     return float(np.minimum.reduce(np.maximum(r.feasible(v)[counts] / v[counts], 0.0), initial=1.0))
 
 
-def _moved(model: LinearModel, r: Any, w: Vector) -> tuple[Array, Vector, float]:
-    """Return θ and v, moved where r* is infinite whatever their scale, and what the rounding of v there may cost.
+def _feasible_point(model: LinearModel, r: Any, w: Vector) -> tuple[Array, Vector, float]:
+    """Return θ and v, moved where r* is infinite whatever their scale, and a bound on the rounding error of v.
 
     Where second derivatives alone do not do it, as too few rows have one, the others get a part of the largest.
     """
     for floor in _FLOORS:
-        theta, v, error = _moved_by(model, r, w, floor)
-        if not _strays(model, r, v).any():
+        theta, v, error = _feasible_point_by(model, r, w, floor)
+        if not _infeasible(model, r, v).any():
             break
     return theta, v, error
 
 
-def _moved_by(model: LinearModel, r: Any, w: Vector, floor: float) -> tuple[Array, Vector, float]:
+def _feasible_point_by(model: LinearModel, r: Any, w: Vector, floor: float) -> tuple[Array, Vector, float]:
     theta = model.slopes()
     v = model.combine(theta)
     chosen, scale, reach, solve = np.zeros(v.size, dtype=bool), np.zeros(v.size), np.abs(w), None
     for _ in range(_ROUNDS):
-        strays = _strays(model, r, v)
+        strays = _infeasible(model, r, v)
         if (strays & ~chosen).any():
             chosen |= strays
-            solve, scale = _solver(model, np.flatnonzero(chosen), v.size, floor), _sizes(model, theta)
+            solve, scale = _solver(model, np.flatnonzero(chosen), v.size, floor), _rounding_errors(model, theta)
         missing = np.where(chosen, r.feasible(v) - v, 0.0)
         if solve is None or not (np.abs(missing) > scale).any():
             break
@@ -159,8 +159,8 @@ def _moved_by(model: LinearModel, r: Any, w: Vector, floor: float) -> tuple[Arra
     return theta, np.where(near, v + missing, v), float(np.where(near, np.abs(missing), 0.0) @ reach)
 
 
-def _strays(model: LinearModel, r: Any, v: Vector) -> NDArray[np.bool_]:
-    """Return where r*(−v) is infinite, and scaling does not help."""
+def _infeasible(model: LinearModel, r: Any, v: Vector) -> NDArray[np.bool_]:
+    """Return the coordinates at which r*(−v) is infinite, whatever the scale of v."""
     goal = r.feasible(v)
     return np.asarray((goal != v) & ((goal == 0.0) | (not is_homogeneous(model))))
 
@@ -170,7 +170,7 @@ def is_homogeneous(model: LinearModel) -> bool:
     return np.ndim(model.slope) == 0
 
 
-def _sizes(model: LinearModel, theta: Array) -> Vector:
+def _rounding_errors(model: LinearModel, theta: Array) -> Vector:
     """Return the rounding errors that the entries of v may have."""
     squares = np.square(theta) if theta.ndim == 1 else np.square(theta).sum(axis=1)
     length = math.sqrt(float(model.weights @ squares))
@@ -178,7 +178,7 @@ def _sizes(model: LinearModel, theta: Array) -> Vector:
 
 
 def _solver(model: LinearModel, chosen: NDArray[np.intp], d: int, floor: float) -> Callable[[Vector], Vector]:
-    """Return what solves H Δ = b on some of d coordinates, H the second derivative of Σ c ℓ."""
+    """Return a function that solves H Δ = b on some of d coordinates, H the second derivative of Σ c ℓ."""
     size = chosen.size
 
     def times(part: Vector) -> Vector:

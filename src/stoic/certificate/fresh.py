@@ -1,4 +1,4 @@
-"""Certificates by fresh samples: for streams, and for data that a budget does not reach the end of."""
+"""Certificates from fresh samples: for streams, and for data that are too many to go through."""
 
 import math
 
@@ -48,7 +48,7 @@ def fresh_certificate(
     Raises
     ------
     InvalidParameter
-        If the samples cannot carry δ.
+        If there are too few samples for δ.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def fresh_certificate(
     cost, needed = problem.inner.cost(1), samples_needed(problem, delta)
     if check_count("samples", samples) < needed:
         raise InvalidParameter(
-            f"samples={samples} cannot carry delta={delta:g}, which takes {k} blocks and {needed} samples; "
+            f"samples={samples} are too few for delta={delta:g}, which needs {k} blocks and {needed} samples; "
             f"use samples >= {needed} or a larger delta."
         )
     n_probed = min(_MOST_PROBED, samples // cost // _PROBE_SHARE) if w.size <= MOST_VARIABLES else 0
@@ -91,7 +91,7 @@ def fresh_certificate(
 
 
 def samples_needed(problem: Problem, delta: float) -> int:
-    """Return the fewest samples that carry δ: blocks of eight draws, as many as log(1/δ) asks for.
+    """Return the fewest samples that δ needs: blocks of eight draws, their number growing with log(1/δ).
 
     Examples
     --------
@@ -106,7 +106,7 @@ def samples_needed(problem: Problem, delta: float) -> int:
 
 
 def _convexity(problem: Problem) -> tuple[str, ...]:
-    """Return what has to be assumed for the tangent to lie below F; nothing where the parts make it so."""
+    """Return the assumptions under which the tangent lies below F; none where the parts make it so."""
     unknown = unknown_convexity(problem)
     if unknown and is_entropic(problem):
         return ("each g_i is convex",)
@@ -120,7 +120,7 @@ def _sampling(problem: Problem) -> tuple[str, ...]:
 
 
 def _advice(problem: Problem, w: Vector, seen: Tangent) -> str:
-    """Return what would help where the bound is infinite."""
+    """Return advice on how to get a finite bound."""
     if not math.isfinite(problem.regularizer.value(w)):
         return f"w is outside the domain of {problem.regularizer}; project it first, by regularizer.prox(w, 1.0)."
     if not seen.is_finite:

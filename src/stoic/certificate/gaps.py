@@ -1,4 +1,4 @@
-r"""The gap that a measured tangent leaves, given what is known of r, of the domain and of curvature.
+r"""Bounds on F(w) − F* from a measured tangent, and from what is known of r, its domain and curvature.
 
 A measured tangent (`tangents`) bounds f(g(w)) − f(g(w°)) for the optimum w°. With x = w − w°, a slope s and a
 number e such that :math:`r(w°) \ge r(w) - \langle s, x \rangle - e + \tfrac12 x^\top \Lambda x`, and a matrix M

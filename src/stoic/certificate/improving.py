@@ -1,4 +1,4 @@
-"""Points that are better than a given one, each over all data: what makes a bound by duality tight."""
+"""Better and better points, by Newton's method or proximal gradients over all data; they tighten bounds."""
 
 import math
 from collections.abc import Iterator

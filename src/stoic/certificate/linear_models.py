@@ -1,4 +1,4 @@
-r"""Linear models as their dual sees them: weighted rows, slopes θ of the losses, and v = Σ c θ x + e.
+r"""Linear models in their dual form: weighted rows, slopes θ of the losses, and v = Σ c θ x + e.
 
 Where f is convex with :math:`q = \nabla f(g(w)) \ge 0`, F lies above the function with f replaced by its tangent,
 :math:`\sum_j c_j \ell(x_j^\top u, y_j) + \langle e, u \rangle + r(u)` but for a constant, and they meet at u = w.
@@ -21,7 +21,7 @@ from stoic.protocols import AnyInner, Array, Vector
 
 
 class LinearModel(ABC):
-    """The rows of a problem at w: what its dual needs of them.
+    """The rows of a problem at w, with what its dual needs: weights, slopes, and products.
 
     Attributes
     ----------
@@ -103,11 +103,11 @@ class GroupLossModel(LinearModel):
         return cast("Array", second * shift)
 
     def gaps(self, slopes: Array) -> Vector:
-        """Return what the loss says."""
+        """Return `conjugate_gap` of the loss."""
         return cast("Vector", self.loss.conjugate_gap(slopes, self.prediction, self.y))
 
     def shrinkage(self, slopes: Array) -> float:
-        """Return how far the range of slopes allows."""
+        """Return the largest s in [0, 1] that keeps sθ in the range of slopes."""
         low, high = self.loss.slope_range(self.y)
         counts = (self.weights > 0.0) & (slopes != 0.0)
         theta = slopes[counts]
@@ -158,7 +158,7 @@ class SoftmaxModel(LinearModel):
         return gaps
 
     def shrinkage(self, slopes: Array) -> float:
-        """Return how far probabilities stay at least zero; 0 where a slope towards another class is negative."""
+        """Return the largest s that keeps probabilities >= 0; 0 where a slope to another class is negative."""
         theta = slopes[self.weights > 0.0]
         own = self.own[self.weights > 0.0]
         if (theta[~own] < 0.0).any():
@@ -249,7 +249,7 @@ def linear_model(problem: Problem, w: Vector) -> LinearModel | None:
 
 
 def unknown_convexity(problem: Problem) -> str:
-    """Return what has to be assumed for f∘g to be convex, as a clause; nothing where the parts make it so.
+    """Return the assumption under which f∘g is convex, as a clause; empty where the parts make it so.
 
     A linear model with convex losses is convex in each group, and f of it is where f is convex and does not fall.
     """

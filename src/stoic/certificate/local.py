@@ -1,4 +1,4 @@
-"""A guess at F(w) − F* from the curvature around w: near the optimum a good one, and never a bound."""
+"""An estimate of F(w) − F* from the curvature around w: good near the optimum, and never a bound."""
 
 import math
 

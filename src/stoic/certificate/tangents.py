@@ -1,4 +1,4 @@
-r"""What fresh samples say about F below w: a tangent, measured, with what a curved f adds to it.
+r"""Tangents of f∘g at w, measured on fresh samples, with a term for the curvature of f.
 
 Let w° be the optimum and x = w − w°; neither depends on the samples. With probability 1 − δ, f(g(w)) − f(g(w°)) is
 at most the largest value over Δ in :math:`\mathbb R^p` of

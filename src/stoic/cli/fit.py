@@ -36,7 +36,12 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
     show_default=True,
     help="impute fills in medians of numbers and most frequent categories.",
 )
-@click.option("--classify/--regress", "classifies", default=None, help="Classes are by default what is no number.")
+@click.option(
+    "--classify/--regress",
+    "classifies",
+    default=None,
+    help="By default classify where the target is not a number.",
+)
 @with_settings(_OPTIONS)
 @click.option("--standardize/--no-standardize", default=None, help="Scale columns; dense ones are by default.")
 @click.option("--early-stopping", is_flag=True, help="End at the best worst-group loss on rows held out.")
@@ -44,7 +49,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 @click.option("--out", type=_FILE, default=Path("model.stoic"), show_default=True, help="The model's file.")
 @click.option("--summary", type=_FILE, default=None, help="The page about it; by default beside the model, .html.")
 def fit(data: Path, **given: Any) -> None:
-    """Fit a linear model to the rows of DATA (CSV, Parquet or LIBSVM) that fails no group.
+    """Fit a linear model for the worst-off groups to the rows of DATA (CSV, Parquet or LIBSVM).
 
     All columns but those with a role are features; text becomes one column for each category. Writes the model to
     --out, one file, and a page about it. Nothing is written unless the fit succeeds.

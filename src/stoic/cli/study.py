@@ -70,8 +70,9 @@ def _run(
 
     spec = checked(study.settings, given, config)
     _show_settings(spec.model_dump(), out)
+    command = shlex.join(["stoic", *sys.argv[1:]])
     with Bars() as bars:
-        study.run(spec, out, jobs=jobs, retry_failed=retry_failed, progress=bars.show, command=_command_line())
+        study.run(spec, out, jobs=jobs, retry_failed=retry_failed, progress=bars.show, command=command)
     click.echo(write_outputs(out))
     click.echo(f"The report: {(out / 'report.html').resolve()}")
 
@@ -124,8 +125,3 @@ def _short(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(f"{part:g}" if isinstance(part, float) else str(part) for part in value) or "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _command_line() -> str:
-    """Return the command that runs."""
-    return shlex.join(["stoic", *sys.argv[1:]])

@@ -1,1 +1,1 @@
-"""Data sets: seeded ones that have the shape of those in the paper."""
+"""Data sets: one in the shape of the paper's, noise on labels, and readers of LIBSVM, CSV and Parquet files."""

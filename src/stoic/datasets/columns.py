@@ -47,7 +47,7 @@ class Column:
         return int(self._values.null_count)
 
     def typical(self) -> float | str:
-        """Return what to fill in: the median of numbers, else the most frequent category."""
+        """Return the value to fill in: the median of numbers, else the most frequent category."""
         self._check_any()
         if self.is_number:
             numbers = self._values.drop_null().cast(pa.float64()).to_numpy()

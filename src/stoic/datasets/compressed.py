@@ -1,4 +1,4 @@
-"""The bytes of plain, gzip and bzip2 files: what is cut off or damaged is never taken for a whole file."""
+"""Readers of plain, gzip and bzip2 files that never take a damaged or cut-off file for a whole one."""
 
 import bz2
 import contextlib

@@ -2,16 +2,25 @@
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from stoic.datasets.compressed import as_path
 from stoic.datasets.libsvm import read_libsvm
 from stoic.datasets.parsed_cache import CSR
-from stoic.datasets.splits import Split
 from stoic.errors import InvalidProblem
 from stoic.protocols import Vector
 
 N_TRAIN, N_TEST, N_FEATURES = 16_087, 3_308, 150_360
 SOURCE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/regression.html#E2006-tfidf"
+
+
+class Split(NamedTuple):
+    """Rows and labels to learn from, and others to test on; both matrices have the same columns."""
+
+    X_train: CSR
+    y_train: Vector
+    X_test: CSR
+    y_test: Vector
 
 
 def load_e2006(folder: str | os.PathLike[str], *, cache: bool = True) -> Split:

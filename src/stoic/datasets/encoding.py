@@ -1,8 +1,8 @@
-"""How the columns of a table become those of a matrix, so that new rows become one in the same way."""
+"""Encodings of table columns as matrix columns, to be applied to new rows in the same way."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,8 @@ from scipy import sparse
 
 from stoic.datasets.columns import Column
 from stoic.errors import InvalidProblem
+from stoic.inners.designs import Matrix
 from stoic.protocols import Vector
-
-Matrix: TypeAlias = Any  # a dense array or scipy.sparse.csr_array
 
 _MOST_DENSE = 50  # one-hot columns of a dense matrix
 
@@ -98,12 +97,12 @@ class Encoding:
                 raise InvalidProblem(f"{columns[0].path} {what}: {names[0]!r}{more}.")
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Return the encoding as JSON has it."""
+        """Return the encoding as values that JSON can hold."""
         return [asdict(code) for code in self.codes]
 
     @classmethod
     def from_json(cls, told: Sequence[Mapping[str, Any]]) -> "Encoding":
-        """Return the encoding that `as_json` told."""
+        """Return the encoding from what `as_json` returned."""
         return cls(
             tuple(
                 Code(one["name"], None if one["categories"] is None else tuple(one["categories"]), one["fill"])

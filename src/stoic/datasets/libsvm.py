@@ -1,4 +1,4 @@
-"""LIBSVM files: scikit-learn parses them, and what it would let pass is refused with the line at fault."""
+"""LIBSVM files, parsed by scikit-learn; faults that it would let pass are refused, with their line."""
 
 import math
 import os
@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from stoic.checks import check_count
-from stoic.datasets import parsed_cache as kept
+from stoic.datasets import parsed_cache
 from stoic.datasets.compressed import CutOff, as_path, open_bytes
 from stoic.datasets.parsed_cache import CSR
 from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
@@ -95,12 +95,12 @@ def read_libsvm(
     rules = _Rules(n_features, bool(zero_based), bool(allow_nonfinite), bool(allow_incomplete))
     if not cache:
         return _parse(place, rules)
-    key = kept.key_of(place, asdict(rules))
-    found = kept.load(key)
+    key = parsed_cache.key_of(place, asdict(rules))
+    found = parsed_cache.load(key)
     if found is None:
         found = _parse(place, rules)
-        if kept.key_of(place, asdict(rules)) == key:  # not written to meanwhile
-            kept.keep(key, *found)
+        if parsed_cache.key_of(place, asdict(rules)) == key:  # not written to meanwhile
+            parsed_cache.keep(key, *found)
     return found
 
 
@@ -117,7 +117,7 @@ class _Rules:
 
 
 class _FaultError(ValueError):
-    """What is wrong with a line, or with the whole."""
+    """A fault of a line, or of the whole file."""
 
 
 class _Lines:

@@ -1,4 +1,4 @@
-"""Parsed data, kept between runs: the newest few, by the content of the file that they came from."""
+"""A cache of parsed data sets: the few used last, by the content of their files."""
 
 import contextlib
 import hashlib
@@ -31,7 +31,7 @@ def key_of(path: Path, options: Mapping[str, Any]) -> str:
 
 
 def load(key: str) -> tuple[CSR, Vector] | None:
-    """Return what is kept under a key; None if nothing is, or it is damaged."""
+    """Return the data set kept under a key; None if there is none, or it is damaged."""
     try:
         path = _path(key)
         arrays, meta = read_archive(path)

@@ -1,7 +1,7 @@
 """A seeded regression data set in the shape of E2006-tfidf: sparse text features, a planted linear model."""
 
 import math
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stoic.checks import check_count, check_positive
+from stoic.datasets.parsed_cache import CSR
 from stoic.errors import InvalidParameter
-
-CSR: TypeAlias = Any  # scipy.sparse.csr_array of float64 or float32 with int32 indices
-Vector: TypeAlias = NDArray[np.float64]
+from stoic.protocols import Vector
 
 _SPREAD, _SHORT = 0.6, 0.05  # of the logarithm of row lengths; the share of rows that are far shorter
 _DENSEST = 0.25  # mean_row_length / d: beyond this, Zipf's law would need too many words for a row

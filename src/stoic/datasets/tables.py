@@ -1,23 +1,23 @@
-"""Tables from files of several kinds: LIBSVM, CSV and Parquet, told apart by the end of the name."""
+"""Tables from LIBSVM, CSV and Parquet files, told apart by the end of the name."""
 
 import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from stoic.datasets.compressed import as_path, open_bytes
 from stoic.datasets.libsvm import read_libsvm
 from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
+from stoic.inners.designs import Matrix
 from stoic.protocols import Vector
 
 if TYPE_CHECKING:
     from stoic.datasets.columns import Column
 
-Matrix: TypeAlias = Any  # a dense array or scipy.sparse.csr_array
 
 _LIBSVM = (".svm", ".svmlight", ".libsvm", ".txt")
 _PACKED = (".gz", ".bz2")
@@ -63,7 +63,7 @@ def read_table(path: str | os.PathLike[str], *, target: str | None = None, group
     Raises
     ------
     InvalidParameter
-        If the kind of file is not known, or `target` or `group` is no column of it.
+        If the kind of file is not known, or `target` or `group` is not a column of it.
     InvalidProblem
         If the file cannot be used; the message names it, and the column and row at fault.
     MissingDependency

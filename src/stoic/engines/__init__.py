@@ -1,1 +1,1 @@
-"""Engines: what applies a solver's steps, a chunk at a time."""
+"""Engines: they apply a solver's steps, a chunk at a time."""

@@ -1,4 +1,4 @@
-"""Which engine runs a solve."""
+"""The choice of an engine: kernels where they can run a solve and are worth loading, else the plain one."""
 
 import logging
 
@@ -20,7 +20,7 @@ _MANY, _MANY_ENTRIES = 50_000, 100_000_000
 
 
 def check_engine(engine: str, problem: Problem, meter: Metered) -> None:
-    """Raise `IncompatibleParts`, before a draw, if kernels are asked for and lack a part."""
+    """Raise `IncompatibleParts`, before anything is drawn, if kernels are asked for and lack a part."""
     if engine in _KERNELS:
         _refuse(engine, missing_parts(problem, meter.inner))
 
@@ -31,7 +31,7 @@ def _refuse(engine: str, lacking: list[str]) -> None:
 
 
 def choose_engine(engine: str, solver: AnySolver, problem: Problem, meter: Metered) -> Engine:
-    """Return the engine that was asked for, or for "auto" what is possible and pays.
+    """Return the engine that was asked for; for "auto" kernels, where they can run and are worth loading.
 
     Raises
     ------

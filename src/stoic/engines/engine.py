@@ -1,4 +1,4 @@
-"""What an engine is, the chunks of steps that it runs, and how a run ends."""
+"""The protocol of engines, the chunks of steps that they run, and the statuses in which a run ends."""
 
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
@@ -12,7 +12,7 @@ from stoic.solvers.base import AnySolver
 
 
 class Status(Enum):
-    """Why a solve stopped; the value is the sentence that says so."""
+    """The reason why a solve stopped; the value is a sentence for the user."""
 
     FINISHED = "Every step of the plan was taken."
     BUDGET_SPENT = "The sample budget does not allow another step."
@@ -31,7 +31,7 @@ class Status(Enum):
 
 
 class Chunk(NamedTuple):
-    """A run at a chunk boundary: its state, the counts so far, and why it is over (None: it goes on).
+    """A run at a chunk boundary: its state, the counts so far, and why it ended (None: it has not).
 
     `watched` counts the estimates (batches or samples) that could have been truncated.
     """
@@ -46,7 +46,7 @@ class Chunk(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Where a chunk ends: at the first step that reaches `samples`, after `steps`, or at a time."""
+    """The end of a chunk: the first step that reaches `samples`, a number of `steps`, or a time."""
 
     samples: int
     steps: int
@@ -54,7 +54,7 @@ class Limits(NamedTuple):
 
 
 class Engine(Protocol):
-    """What `minimize` asks of an engine."""
+    """The protocol of an engine, as `minimize` uses it."""
 
     def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
         """Return the state before the first step."""
@@ -63,9 +63,9 @@ class Engine(Protocol):
     def run_chunk(
         self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
     ) -> Chunk:
-        """Go on from a chunk boundary to the next one."""
+        """Run the steps from a chunk boundary to the next one."""
         ...
 
     def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:
-        """Return the chunk with a state of the solver's own type, from which any engine can go on."""
+        """Return the chunk with a state of the solver's own type, from which any engine can continue."""
         ...

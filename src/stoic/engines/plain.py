@@ -17,18 +17,18 @@ from stoic.solvers.base import AnySolver
 def run_chunk(
     solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
 ) -> Chunk:
-    """Go on from a chunk boundary to the next one.
+    """Run the steps from a chunk boundary to the next one.
 
     Raises
     ------
     BudgetSpent
-        If not even the first step of the run can be paid for.
+        If the budget does not allow even the first step of the run.
     """
     last = chunk.n_steps + limits.steps
     try:
         with np.errstate(all="ignore"):
             while chunk.n_steps < last and meter.samples < limits.samples and chunk.ending is None:
-                chunk = _stepped(solver, problem, chunk, rng, limits.deadline)
+                chunk = _one_step(solver, problem, chunk, rng, limits.deadline)
     except BudgetSpent:
         if chunk.n_steps == 0:
             raise
@@ -38,7 +38,8 @@ def run_chunk(
     return chunk
 
 
-def _stepped(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, deadline: float) -> Chunk:
+def _one_step(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, deadline: float) -> Chunk:
+    """Return the run one step later, or with the reason why it ends."""
     if solver.finished(chunk.state):
         return chunk._replace(ending=Status.FINISHED)
     if time.perf_counter() > deadline:
@@ -57,7 +58,7 @@ def _stepped(solver: AnySolver, problem: Problem, chunk: Chunk, rng: Generator, 
 
 
 class PlainEngine:
-    """The plain engine as an object: what `minimize` asks of an engine."""
+    """The plain engine as an object, for `minimize`."""
 
     def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:
         """Return the state before the first step."""
@@ -66,7 +67,7 @@ class PlainEngine:
     def run_chunk(
         self, solver: AnySolver, problem: Problem, meter: Metered, chunk: Chunk, rng: Generator, limits: Limits
     ) -> Chunk:
-        """Go on from a chunk boundary to the next one."""
+        """Run the steps from a chunk boundary to the next one."""
         return run_chunk(solver, problem, meter, chunk, rng, limits)
 
     def settled(self, solver: AnySolver, chunk: Chunk) -> Chunk:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""What the kernels lack for a problem and a solver, by what the parts say of themselves. Imports no numba."""
+"""Parts of problems and solvers that the kernels lack, by what the parts declare. Imports no numba."""
 
 from collections.abc import Iterator
 
@@ -12,12 +12,12 @@ from stoic.solvers.composite import Composite
 
 
 def missing(solver: AnySolver, problem: Problem, inner: AnyInner) -> list[str]:
-    """Return what the kernels lack for a solver on a problem; nothing if the compiled engine can run it."""
+    """Return the parts of a solver and a problem that the kernels lack; none if kernels can run them."""
     return missing_parts(problem, inner) or sorted(set(_reasons(solver)))
 
 
 def missing_parts(problem: Problem, inner: AnyInner) -> list[str]:
-    """Return what the kernels lack for a problem."""
+    """Return the parts of a problem that the kernels lack."""
     if type(inner) is not GroupLoss:
         return [f"the inner part {inner!r} (only GroupLoss is compiled)"]
     regularizer = problem.regularizer
@@ -28,7 +28,7 @@ def missing_parts(problem: Problem, inner: AnyInner) -> list[str]:
 
 
 def _reasons(solver: AnySolver, *, is_anchored: bool = False) -> Iterator[str]:
-    """Walk through what the kernels lack for all solvers that take steps; they know one anchor."""
+    """Yield what the kernels lack of a solver, or of those that a composite one runs; they know one anchor."""
     if isinstance(solver, Composite):
         for part, anchors in solver.solvers():
             if anchors and is_anchored:

@@ -1,4 +1,4 @@
-"""What the estimators share: settings, checks, training, and what is kept of it."""
+"""The base class of the estimators: settings, checks, training, and fitted attributes."""
 
 import math
 import warnings
@@ -21,9 +21,8 @@ from stoic.engines.engine import Status
 from stoic.errors import InvalidProblem
 from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.early_stopping import EarlyStopping, split_by_group
-from stoic.estimators.frames import Frame, TargetScale
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
-from stoic.estimators.scaling import Scaling
+from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.training import Trained, Trainer, TrainingRows
 from stoic.estimators.watching import Watch
@@ -112,7 +111,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if weight is not None and not 1.0 / _LARGEST <= (heaviest := weight.max()) <= _LARGEST:
             raise InvalidProblem(
                 f"sample_weight[{int(weight.argmax())}] = {heaviest:g} is the largest weight, and sums of such "
-                f"numbers cannot be computed with; divide all weights by {heaviest:g}: only their ratios matter."
+                f"numbers overflow or vanish; divide all weights by {heaviest:g}: only their ratios matter."
             )
         return CheckedRows(X, y, labels, codes, weight)
 
@@ -125,7 +124,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     # --- training ---
 
     def _train(self, checked: CheckedRows, target: TargetScale) -> None:
-        """Fit checked rows, and keep what was found."""
+        """Fit checked rows, and set the fitted attributes."""
         rng = _generator(self.random_state)
         frame = Frame(self._scaling(checked.X, checked.weight), target, bool(self.fit_intercept))
         rows = self._rows(checked, frame)
@@ -145,10 +144,10 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         trained = replace(trained, w=w, results=trained.results + (() if more is None else (more,)))
         self._keep_training(trained, trainer, frame, checked.X.dtype)
         self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
-        self._tell(more or last, reached, has_stopped=stopping is not None and stopping.has_stopped)
+        self._report_convergence(more or last, reached, has_stopped=stopping is not None and stopping.has_stopped)
 
     def _learn(self, checked: CheckedRows) -> None:
-        """Go on with checked rows from what is known."""
+        """Continue from the fitted model with more checked rows."""
         memory = self.memory_
         rows = self._rows(checked, memory.frame)
         n_outputs = rows.n_outputs
@@ -161,7 +160,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             self.n_samples_drawn_ += result.samples
             self.history_ += in_units(result.history, memory.frame.target.loss_unit)
         self._certifier = None
-        self._tell(results[-1], reached)
+        self._report_convergence(results[-1], reached)
 
     def _rows(self, checked: CheckedRows, frame: Frame) -> TrainingRows:
         X, y = frame.scaling.apply(checked.X), frame.target.apply(checked.y)
@@ -208,7 +207,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return frame.variable(np.reshape(self.coef_, (n_outputs, d)), np.reshape(self.intercept_, -1))
         return np.zeros((d + rows.intercept) * n_outputs)
 
-    # --- what is kept ---
+    # --- fitted attributes ---
 
     def _keep_training(self, trained: Trained, trainer: Trainer, frame: Frame, dtype: Any) -> None:
         problem, rows = trained.problem, trained.rows
@@ -241,8 +240,8 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return coef_ and intercept_ in the shapes of their kind of model; given (outputs, d) and (outputs,)."""
         return coef, intercept
 
-    def _tell(self, result: Result, reached: Convergence, *, has_stopped: bool = False) -> None:
-        """Say whether the fit has converged; one that was stopped early has not, and needs no warning."""
+    def _report_convergence(self, result: Result, reached: Convergence, *, has_stopped: bool = False) -> None:
+        """Set `converged_`, and warn unless the fit has converged or was stopped early."""
         self.converged_ = reached.is_reached
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # what was reached is kept, and the program may end
@@ -253,7 +252,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     @property
     def certificate_(self) -> Certificate:
-        """What is known about F(w) − F* on the training rows, in the units of the loss; made when asked for."""
+        """A bound on F(w) − F* on the training rows, in the units of the loss; computed when asked for."""
         check_is_fitted(self)
         trained = self.__dict__.get("_certifier")
         if trained is None:

@@ -11,13 +11,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from stoic.checks import check_one_of
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
-from stoic.estimators.frames import TargetScale
+from stoic.estimators.scales import TargetScale
 from stoic.losses import Logistic, Loss
 from stoic.solvers import Method
 
 
 class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
-    r"""Logistic regression that no group is failed by, for two classes or more.
+    r"""Logistic regression for the worst-off groups (KL group DRO), with two classes or more.
 
     It minimizes :math:`\tau \log \tfrac1p \sum_i e^{g_i(w) / \tau} + r(w)`, where :math:`g_i` is the mean logistic
     loss in group i; with more than two classes the cross-entropy of a softmax model, by Newton's method.
@@ -38,7 +38,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     groups_, group_weights_, group_losses_, n_iter_, n_samples_drawn_, truncation_, history_, converged_
         As for `GroupDRORegressor`.
     certificate_ : Certificate
-        What is known about the distance to the best value on the training rows; made when it is asked for.
+        A bound on the distance to the best value on the training rows; computed when it is asked for.
 
     See Also
     --------
@@ -107,7 +107,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, groups: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Go on with more rows, without those before; see `GroupDRORegressor.partial_fit`.
+        """Continue with more rows, without those before; see `GroupDRORegressor.partial_fit`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What *converged* means for a model: a small duality gap on the training rows; and the steps that lead there."""
+"""Convergence of a model: a small duality gap on the training rows, reached by Newton steps if need be."""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ _EXACT_ADVICE = "Scale columns to like sizes, standardize=True, or set a larger 
 
 @dataclass(frozen=True)
 class Convergence:
-    r"""How near an answer is to the best one, for certain: :math:`F(w) - F^* \le` `gap`, by duality.
+    r"""The distance of an answer from the optimum, for certain: :math:`F(w) - F^* \le` `gap`, by duality.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Convergence:
     tol : float
         The fit has converged where the gap is at most this part of `first`.
     is_exact : bool
-        Whether Newton's method gave the answer, so that it is no better method that is lacking.
+        Whether Newton's method gave the answer: there is no better method to advise.
     """
 
     gap: float
@@ -54,14 +54,14 @@ class Convergence:
 def converge(
     trainer: Trainer, problem: Problem, answer: Vector, start: Vector, last: Result
 ) -> tuple[Vector, Result | None, Convergence]:
-    """Return an answer, the solve that improved it if there was need and leave, and how near it is to the best.
+    """Return the answer, improved if it has not converged; the solve that did so, or None; and its convergence.
 
     Where draws have left a gap that is too large, Newton's method goes on from them until it is not; but not where
     the user chose the method or the budget, stops early, or has ended the fit.
     """
     tol, first, gap = float(trainer.watch.tol or 0.0), problem.objective(start), duality_gap(problem, answer)
-    has_leave = trainer.method == "auto" and trainer.budget is None and trainer.watch.stopping is None
-    if gap <= tol * first or trainer.is_exact or not has_leave or is_ended(last):
+    may_improve = trainer.method == "auto" and trainer.budget is None and trainer.watch.stopping is None
+    if gap <= tol * first or trainer.is_exact or not may_improve or is_ended(last):
         return answer, None, Convergence(gap, first, tol, trainer.is_exact)
 
     def look(record: Record) -> None:

@@ -1,4 +1,4 @@
-"""Stop early, at the best loss on rows held out: a robust one, so that wild labels among them do not decide."""
+"""Early stopping at the best loss on held-out rows: a robust loss, which a few wild labels do not decide."""
 
 import numpy as np
 from numpy.random import Generator

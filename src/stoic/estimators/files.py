@@ -1,4 +1,4 @@
-"""Models in files: one sealed archive without pickle, which tells what is in it and is checked when it is read."""
+"""Models in files: one archive without pickle, whose checksum and version are checked when it is read."""
 
 import os
 from collections.abc import Mapping
@@ -13,10 +13,9 @@ from stoic import __version__
 from stoic.errors import DamagedFile, InvalidParameter
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
-from stoic.estimators.frames import Frame, TargetScale
 from stoic.estimators.online import Memory
 from stoic.estimators.regressor import GroupDRORegressor
-from stoic.estimators.scaling import Scaling
+from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
 from stoic.regularizers import L1, L2, ElasticNet, Zero
 from stoic.storage.archive import read_archive, write_archive
@@ -27,7 +26,7 @@ FORMAT = 1
 _MODELS = {kind.__name__: kind for kind in (GroupDRORegressor, GroupDROClassifier)}
 _PARTS = {kind.__name__: kind for kind in (Squared, Huber, Absolute, Quantile, Logistic, Zero, L1, L2, ElasticNet)}
 _MARK = "stoic model"
-_UNTOLD = {"callbacks", "random_state"}  # settings that are not kept: functions, and generators
+_NOT_SAVED = {"callbacks", "random_state"}  # settings that are not kept: functions, and generators
 _FACTS = ("n_iter_", "n_samples_drawn_", "truncation_", "history_", "converged_", "n_features_in_")
 
 
@@ -45,7 +44,7 @@ def save_model(
         After `fit`.
     path : path
     columns : mapping, optional
-        What made the columns of X from a table, as JSON has it; `load_columns` gives it back.
+        How the columns of X were made from a table, as values that JSON can hold; see `load_columns`.
 
     Raises
     ------
@@ -70,7 +69,7 @@ def save_model(
     if type(model).__name__ not in _MODELS:
         raise InvalidParameter(f"model={model!r} is not one of {', '.join(_MODELS)}.")
     check_is_fitted(model)
-    settings = {name: value for name, value in model.get_params().items() if name not in _UNTOLD}
+    settings = {name: value for name, value in model.get_params().items() if name not in _NOT_SAVED}
     if not isinstance(settings["method"], str):
         raise InvalidParameter(f"method={settings['method']!r} cannot be saved; only methods with a name can.")
     memory = model.memory_
@@ -81,13 +80,13 @@ def save_model(
         "format": FORMAT,
         "stoic": __version__,
         "kind": type(model).__name__,
-        "settings": {name: _plain(value) for name, value in settings.items()},
-        "labels": {name: _told(values) for name, values in labels.items() if values is not None},
+        "settings": {name: _as_python(value) for name, value in settings.items()},
+        "labels": {name: _labels_to_json(values) for name, values in labels.items() if values is not None},
         "names": None if names is None else [str(name) for name in names],
-        "facts": {name: _plain(getattr(model, name)) for name in _FACTS},
-        "loss": _part(memory.loss),
-        "penalty": _part(memory.regularizer),
-        "target": _told_fields(memory.frame.target),
+        "facts": {name: _as_python(getattr(model, name)) for name in _FACTS},
+        "loss": _to_json(memory.loss),
+        "penalty": _to_json(memory.regularizer),
+        "target": _fields(memory.frame.target),
         "curvature": memory.curvature,
         "temperature": memory.temperature,
         "columns": None if columns is None else dict(columns),
@@ -124,7 +123,7 @@ def load_model(path: str | os.PathLike[str]) -> GroupDROModel:
     """
     arrays, meta = _read(path)
     try:
-        return _restored(arrays, meta)
+        return _model_from(arrays, meta)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedFile(
             f"{os.fspath(path)} has the right checksum but lacks what a model has ({error!r}); write it again."
@@ -132,7 +131,7 @@ def load_model(path: str | os.PathLike[str]) -> GroupDROModel:
 
 
 def load_columns(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Return what made the columns of X, if it was saved with the model; see `save_model`."""
+    """Return the argument `columns` of `save_model`, if there was one."""
     columns: dict[str, Any] | None = _read(path)[1].get("columns")
     return columns
 
@@ -140,7 +139,9 @@ def load_columns(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     arrays, meta = read_archive(path)
     if meta.get("what") != _MARK:
-        raise DamagedFile(f"{os.fspath(path)} is a file of stoic's, but holds no model; give one of save_model's.")
+        raise DamagedFile(
+            f"{os.fspath(path)} is a file of stoic's, but holds no model; give one that save_model wrote."
+        )
     written: Any = meta.get("format")
     if not isinstance(written, int) or written > FORMAT:
         raise DamagedFile(
@@ -150,10 +151,10 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[s
     return arrays, meta
 
 
-def _restored(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> GroupDROModel:
+def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> GroupDROModel:
     model: Any = _MODELS[meta["kind"]](**meta["settings"])
     is_regressor = meta["kind"] == GroupDRORegressor.__name__
-    labels = {name: _labels(told) for name, told in meta["labels"].items()}
+    labels = {name: _labels_from_json(saved) for name, saved in meta["labels"].items()}
     if not is_regressor:
         model.classes_ = labels["classes"]
     if meta["names"] is not None:
@@ -167,8 +168,8 @@ def _restored(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Gr
     )
     memory = Memory(
         frame,
-        _whole(meta["loss"]),
-        _whole(meta["penalty"]),
+        _from_json(meta["loss"]),
+        _from_json(meta["penalty"]),
         labels["groups"],
         arrays["losses"],
         arrays["counts"],
@@ -182,8 +183,8 @@ def _restored(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Gr
     return cast("GroupDROModel", model)
 
 
-def _told(labels: NDArray[Any]) -> dict[str, Any]:
-    """Return labels as JSON has them."""
+def _labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
+    """Return labels as values that JSON can hold."""
     if labels.dtype.kind in "mM":  # dates and spans of time
         return {"dtype": labels.dtype.str, "values": labels.astype(np.int64).tolist()}
     values = labels.tolist()
@@ -192,26 +193,26 @@ def _told(labels: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": "object" if labels.dtype == object else labels.dtype.str, "values": values}
 
 
-def _labels(told: Mapping[str, Any]) -> NDArray[Any]:
-    return np.array(told["values"], dtype=told["dtype"])
+def _labels_from_json(saved: Mapping[str, Any]) -> NDArray[Any]:
+    return np.array(saved["values"], dtype=saved["dtype"])
 
 
-def _part(part: Any) -> dict[str, Any]:
-    return {"kind": type(part).__name__, **_told_fields(part)}
+def _to_json(part: Any) -> dict[str, Any]:
+    return {"kind": type(part).__name__, **_fields(part)}
 
 
-def _told_fields(part: Any) -> dict[str, Any]:
+def _fields(part: Any) -> dict[str, Any]:
     return {field.name: getattr(part, field.name) for field in fields(part) if field.init}
 
 
-def _whole(told: Mapping[str, Any]) -> Any:
-    return _PARTS[told["kind"]](**{name: value for name, value in told.items() if name != "kind"})
+def _from_json(saved: Mapping[str, Any]) -> Any:
+    return _PARTS[saved["kind"]](**{name: value for name, value in saved.items() if name != "kind"})
 
 
-def _plain(value: Any) -> Any:
-    """Return numbers of NumPy's as Python's, in whatever they are."""
+def _as_python(value: Any) -> Any:
+    """Return a value with NumPy's numbers as Python's, in mappings and lists too."""
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _as_python(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_as_python(one) for one in value]
     return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-r"""How a model goes on learning from batches of rows, without those before.
+r"""Learning from batches of rows, one after another, without those before: `partial_fit`.
 
 Each batch moves the weights to the minimum of its own loss with a pull to where they were,
 
@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.estimators.convergence import Convergence, converge
-from stoic.estimators.frames import Frame
-from stoic.estimators.locating import outlier_size
+from stoic.estimators.scales import Frame, outlier_size
 from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.training import Trainer, TrainingRows, group_noise, temperature_of
 from stoic.inners.blocks import sums_by
@@ -35,7 +34,7 @@ _LEAST_SHARE = 0.05  # of a batch in the running loss of a group: losses of earl
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known after some batches.
+    """The state of a model after some batches, beside its weights.
 
     Scales, loss and penalty; the labels of the groups, their losses and how many rows they had; the mean curvature
     of a coordinate; and τ, once there are two groups.
@@ -84,13 +83,13 @@ class Memory:
 
 
 def group_sizes(rows: TrainingRows) -> Vector:
-    """Return how many rows each group has, or what they weigh."""
+    """Return the number of rows of each group, or their weight."""
     weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     return sums_by(rows.codes, weight, rows.n_groups)
 
 
 def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, tuple[Result, ...], Convergence]:
-    """Go on from w with one more batch, the trainer's rows: memory, weights, solves, and their convergence."""
+    """Return memory, weights, solves and convergence after one more batch, the trainer's rows, from w on."""
     trainer = replace(trainer, rows=trainer.rows.calmed(w, memory.loss))
     rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
     memory = memory.with_batch(rows, w, trainer.temperature)

@@ -9,19 +9,18 @@ from sklearn.base import RegressorMixin
 from stoic.checks import check_one_of, check_positive, check_probability
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
-from stoic.estimators.frames import Frame, TargetScale
-from stoic.estimators.locating import group_medians, spread, weighted_quantile
+from stoic.estimators.scales import Frame, TargetScale, group_medians, spread, weighted_quantile
 from stoic.estimators.training import TrainingRows
 from stoic.losses import Absolute, Huber, Loss, Quantile, Squared
 from stoic.solvers import Method
 
-LOSSES = ("squared", "huber", "absolute", "quantile")
+REGRESSION_LOSSES = ("squared", "huber", "absolute", "quantile")
 _SMOOTHING = 0.1  # of the residuals' scale
 _LARGEST_UNIT = 1e140  # of targets: squares stay finite
 
 
 class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
-    r"""Linear regression that no group is failed by, calm under wild targets.
+    r"""Linear regression for the worst-off groups (KL group DRO), robust to heavy-tailed targets.
 
     With the mean loss :math:`g_i(w)` of the model :math:`x^\top w + b` in group i, it minimizes
 
@@ -35,7 +34,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     Parameters
     ----------
     loss : {"huber", "squared", "absolute", "quantile"}, default "huber"
-        What is averaged. Huber's loss is squared up to `epsilon` times the scale of the residuals, and grows like
+        The loss of a row. Huber's loss is squared up to `epsilon` times the scale of the residuals, and grows like
         their size beyond; "absolute" and "quantile" are smoothed within a tenth of that scale. The scale is 1.4826
         times the median size of the residuals of the average fit, about their median.
     quantile : float, default 0.5
@@ -66,8 +65,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     tol : float, default 1e-4
         The fit has converged where its duality gap, a bound on how far the objective is above its minimum, is at
         most this part of the objective at the start. A solve by draws ends when the weights move by less, in
-        proportion to their size; where the gap is then too large, Newton's method goes on until it is not, unless
-        `method`, `budget`, `max_epochs` or `early_stopping` is given.
+        proportion to their size; where the gap is then too large, Newton's method continues until it is not,
+        unless `method`, `budget`, `max_epochs` or `early_stopping` is given.
     early_stopping : bool, default False
         Hold out rows of each group, and end when the largest group loss on them, a median of means, has not
         improved at `n_iter_no_change` records; the best weights are kept.
@@ -90,7 +89,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         The sorted labels of the groups.
     group_weights_, group_losses_ : ndarray of shape (p,)
         The weight of each group at the answer, and its mean loss on the training rows, in the units of the loss;
-        wild targets count as in the notes.
+        wild targets are moved as in the notes.
     n_iter_, n_samples_drawn_ : int
         Steps taken and rows drawn; each step of Newton's method counts all rows.
     truncation_ : dict
@@ -102,16 +101,16 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         Whether the duality gap is at most `tol` times the objective at the start, for certain; else a
         ConvergenceWarning says by how much it is larger, and what to set.
     certificate_ : Certificate
-        What is known about the distance to the best value on the training rows; made when it is asked for.
+        A bound on the distance to the best value on the training rows; computed when it is asked for.
     memory_ : Memory
-        What `partial_fit` goes on from.
+        The state that `partial_fit` continues from.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
     GroupDROClassifier : The same for classes.
-    stoic.minimize : What it calls.
+    stoic.minimize : The function that fits it.
 
     Notes
     -----
@@ -119,8 +118,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     `sample_weight`; groups count alike, however many rows they have.
 
     A target farther from what the average fit predicts than ten times the 90 % quantile of these distances, in its
-    group and over all rows, counts as lying at that distance, but with square loss. Its pull is the same, and it
-    does not own the loss of its group: a target of 1e300 moves a fit no more than an ordinary outlier.
+    group and over all rows, is moved to that distance, except with square loss. Its slope is the same, and it
+    does not dominate the loss of its group: a target of 1e300 moves a fit no more than an ordinary outlier.
 
     Examples
     --------
@@ -207,7 +206,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more rows, without those before; the first call, or one after `fit`, may come at any time.
+        """Continue with more rows, without those before; it may be the first call, or follow `fit`.
 
         The scales of columns, targets and residuals, the penalty and τ stay those of the first call. Groups that
         are new join with their first rows; those that are absent keep the loss that they had. See
@@ -237,7 +236,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         return np.asarray(self._columns(X) @ self.coef_ + self.intercept_)
 
     def _check_settings(self) -> None:
-        check_one_of("loss", self.loss, LOSSES)
+        check_one_of("loss", self.loss, REGRESSION_LOSSES)
         check_probability("quantile", self.quantile)
         check_positive("epsilon", self.epsilon)
         super()._check_settings()
@@ -264,7 +263,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
             unit = spread(y - centers[checked.codes], weight) or spread(y - location, weight) or 1.0
         if not 1.0 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
             raise InvalidProblem(
-                f"the targets spread by {unit:g}, and the squares of such numbers cannot be computed with; give "
+                f"the targets spread by {unit:g}, and the squares of such numbers overflow or vanish; give "
                 f"them in another unit."
             )
         return TargetScale(location, unit, 2 if self.loss in {"squared", "huber"} else 1)

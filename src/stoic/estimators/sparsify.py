@@ -1,4 +1,4 @@
-"""Zeros where an L1 penalty wants them: the average of many iterates, which solves by draws return, has none."""
+"""Set weights to exact zero where L1 optimality says so; averages are never sparse."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""How heavy the tails of targets are: Hill's estimate of the tail index, and what to do about it."""
+"""The tail index of targets, by Hill's estimate, and the loss that suits it."""
 
 import math
 from typing import NamedTuple
@@ -86,15 +86,18 @@ def tail_index(y: Vector, share: float = 0.02) -> TailIndex:
 
 
 def advice(index: TailIndex) -> str:
-    """Return what a tail index means for the choice of a loss, in a sentence.
+    """Return advice on the choice of a loss for a tail index, in a sentence.
 
     Examples
     --------
     >>> advice(TailIndex(1.5, 1.3, 1.7, 500))
-    'Infinite variance (index below 2): use loss="huber" or "absolute"; a few rows rule squared errors.'
+    'Infinite variance (index below 2): use loss="huber" or "absolute"; a few rows dominate squared errors.'
     """
     if index.high < 2.0:
-        return 'Infinite variance (index below 2): use loss="huber" or "absolute"; a few rows rule squared errors.'
+        return (
+            'Infinite variance (index below 2): use loss="huber" or "absolute"; '
+            "a few rows dominate squared errors."
+        )
     if index.low < 4.0:
         return (
             "Heavy tails (index below 4, or not surely above): squared errors have no variance, and their means "

@@ -1,4 +1,4 @@
-"""How a model is trained: first for the average of the groups, which tells the scales; then for those at risk."""
+"""Training of a model: first for the average of the groups, which gives the scales; then for those at risk."""
 
 import math
 from collections.abc import Callable
@@ -13,12 +13,13 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from stoic.engines.engine import Status
-from stoic.estimators.locating import spread, tamed_mean, weighted_quantile
+from stoic.estimators.scales import spread, tamed_mean, weighted_quantile
 from stoic.estimators.watching import Watch
 from stoic.estimators.wild import calmed, is_reached, width_of, within_reach
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
+from stoic.inners.groups import rows_by_group
 from stoic.losses import Loss, Squared
 from stoic.outers import Linear, LogSumExp
 from stoic.problem import Problem
@@ -93,7 +94,7 @@ class TrainingRows:
 
     @property
     def n_effective(self) -> float:
-        """How many rows the weights stand for: their sum where they are counts, else Kish's effective number."""
+        """The number of rows that the weights stand for: their sum if they are counts, else Kish's number."""
         if self.weight is None:
             return float(len(self.y))
         total = float(self.weight.sum())
@@ -123,7 +124,7 @@ class TrainingRows:
         return self._with_targets(calmed(self.y, self.predict(w), self.codes, self.weight, width))
 
     def predict(self, w: Vector) -> Vector:
-        """Return what a model of one output predicts for the rows."""
+        """Return the predictions of a model of one output."""
         return self._checked.predict(w, self._checked.everything())
 
     def _with_targets(self, y: Vector) -> "TrainingRows":
@@ -142,9 +143,8 @@ class TrainingRows:
         """Return up to `size` rows that count, as many of each group; which, is drawn once and for all."""
         counted = np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight)
         shuffled = np.random.default_rng(0).permutation(counted)
-        ordered = shuffled[np.argsort(self.codes[shuffled], kind="stable")]
-        parts = np.split(ordered, np.cumsum(np.bincount(self.codes[ordered], minlength=self.n_groups))[:-1])
-        return self.part(np.concatenate([part[: max(1, size // self.n_groups)] for part in parts]))
+        parts = rows_by_group(self.codes[shuffled], self.n_groups)
+        return self.part(shuffled[np.concatenate([part[: max(1, size // self.n_groups)] for part in parts])])
 
     def default_budget(self, patience: float) -> int:
         """Return the rows to draw, an epoch at least."""
@@ -257,7 +257,8 @@ class Trainer:
         n = self.rows.X.shape[0]
         loss = getattr(problem.inner, "loss", self.loss_at(1.0))
         options = self.watch.options(loss, is_last=is_last)
-        options["observers"] = {"objective": self._objective(problem, loss), **options["observers"]}
+        on_sample = problem.with_inner(self.rows.sample(_SAMPLE).inner(loss))
+        options["observers"] = {"objective": on_sample.objective, **options["observers"]}
         if self.is_exact:
             method: str | Method = "newton" if self.method == "auto" else self.method
             budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
@@ -270,10 +271,6 @@ class Trainer:
             more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
         with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
             return minimize(problem, method, budget, w0=w0, **more, **options)
-
-    def _objective(self, problem: Problem, loss: Loss) -> Callable[[Vector], float]:
-        """Return the objective on a sample of the rows."""
-        return problem.with_inner(self.rows.sample(_SAMPLE).inner(loss)).objective
 
     def _reaches(self, moved: TrainingRows, w: Vector) -> bool:
         """Whether w fits a target where it was moved to, so that it is to be moved farther."""
@@ -312,7 +309,7 @@ def group_noise(rows: TrainingRows, losses: Vector, means: Vector) -> float:
 
 
 def _records(epochs: float) -> int:
-    """Return how often the last solve is looked at: twice an epoch, as a look takes a pass over the rows."""
+    """Return the number of records of the last solve: two an epoch, as each takes a pass over the rows."""
     return int(min(max(2.0 * epochs, 2 * _FEWEST_RECORDS), _MOST_RECORDS))
 
 

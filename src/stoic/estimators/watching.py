@@ -1,4 +1,4 @@
-"""What looks on while a model is trained: callbacks, early stopping, a progress bar."""
+"""Observers of a fit: callbacks, early stopping, a progress bar."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from stoic.solve.result import Record
 
 
 class Stopping(Protocol):
-    """What looks at the weights at each record of the last solve, and may end it."""
+    """An observer of the weights at each record of the last solve, which may end it."""
 
     def observe(self, w: Vector, loss: Loss) -> float:
         """Return the loss that is watched, on other rows."""
         ...
 
     def look(self, record: Record) -> None:
-        """Raise StopIteration where it does not improve any more."""
+        """Raise StopIteration where the loss does not improve any more."""
         ...
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What looks on while a model is trained."""
+    """The observers of a fit."""
 
     tol: float | None = None
     verbose: bool = False
@@ -31,7 +31,7 @@ class Watch:
     stopping: Stopping | None = None
 
     def options(self, loss: Loss, *, is_last: bool) -> dict[str, Any]:
-        """Return what `minimize` has to know of it."""
+        """Return the observers as arguments of `minimize`."""
         looks, observers, stopping = list(self.callbacks), {}, self.stopping
         if is_last and stopping is not None:
             looks.append(stopping.look)

@@ -1,4 +1,4 @@
-"""Wild targets: what lies far beyond ordinary outliers counts as lying at their edge, and no row owns its group.
+"""Wild targets, far beyond ordinary outliers, are moved to the edge of these: no row then rules its group.
 
 Losses that grow like |r| far out lose a constant when a target is moved from there to the edge, and keep every
 slope as long as the prediction does not come near. So the fit is that of the plain loss, but for the levels of the
@@ -7,7 +7,7 @@ groups, which one target of 10²⁰ would rule alone; and sums keep their digits
 
 import numpy as np
 
-from stoic.estimators.locating import upper_quantile
+from stoic.estimators.scales import upper_quantile
 from stoic.inners.blocks import IntArray
 from stoic.losses import Absolute, Huber, Loss, Quantile
 from stoic.protocols import Vector
@@ -32,7 +32,7 @@ def width_of(loss: Loss) -> float | None:
 
 def within_reach(y: Vector, center: Vector) -> Vector:
     """Return the targets, those beyond 10⁶·(1 + |center|) from their center moved to there."""
-    return _moved(y, center, _REACH * (1.0 + np.abs(center)))
+    return _moved_to_edge(y, center, _REACH * (1.0 + np.abs(center)))
 
 
 def is_reached(y: Vector, moved: Vector, prediction: Vector) -> bool:
@@ -75,10 +75,10 @@ def calmed(y: Vector, center: Vector, codes: IntArray, weight: Vector | None, wi
         rows = order[starts[code] : starts[code + 1]]
         own = upper_quantile(sizes[rows], None if weight is None else weight[rows])
         edge[rows] = np.maximum(edge[rows], _FAR * own)
-    return _moved(y, center, np.minimum(edge, _REACH * (1.0 + np.abs(center))))
+    return _moved_to_edge(y, center, np.minimum(edge, _REACH * (1.0 + np.abs(center))))
 
 
-def _moved(y: Vector, center: Vector, edge: Vector) -> Vector:
+def _moved_to_edge(y: Vector, center: Vector, edge: Vector) -> Vector:
     away = y - center
     is_wild = np.abs(away) > edge
     return np.where(is_wild, center + np.copysign(edge, away), y) if is_wild.any() else y

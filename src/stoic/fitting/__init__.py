@@ -1,1 +1,1 @@
-"""From files of rows to models, predictions and pages: what ``stoic fit``, ``predict`` and ``inspect`` do."""
+"""Models, predictions and pages from files of rows: the work of ``stoic fit``, ``predict`` and ``inspect``."""

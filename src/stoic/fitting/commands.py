@@ -1,4 +1,4 @@
-"""What the commands do with what they were given; they only parse, and print the lines that come back."""
+"""The work of ``stoic fit``, ``predict`` and ``inspect``, as lines of text; the commands parse and print."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ def run_fit(
     seed: int,
     **given: Any,
 ) -> Iterator[str]:
-    """Fit a file, write the model and its page, and yield what to say."""
+    """Fit a file, write the model and its page, and yield lines about the fit."""
     roles = {name: given.pop(name) for name in _ROLES}
     schema = Schema(**roles, leave_out=tuple(drop), imputes=missing == "impute")
     if schema.target is None and not is_libsvm(data):
@@ -61,7 +61,7 @@ def run_predict(
 
 
 def run_inspect(path: Path, *, drop: Sequence[str], missing: str, **roles: Any) -> Iterator[str]:
-    """Yield what there is to know about a model or about the rows of a file."""
+    """Yield a description of a model or of the rows of a file."""
     try:
         is_table = is_libsvm(path) is not None
     except InvalidParameter:

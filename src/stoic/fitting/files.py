@@ -76,10 +76,10 @@ def save_fitted(fitted: Fitted, path: Path) -> None:
 
 def load_fitted(path: Path) -> tuple[GroupDROModel, Schema]:
     """Return a model and its schema from a file."""
-    model, told = load_model(path), load_columns(path)
-    if told is None:
+    model, columns = load_model(path), load_columns(path)
+    if columns is None:
         raise DamagedFile(f"{path} was saved without the columns of a file; load it with stoic.load_model.")
-    return model, Schema.from_json(told)
+    return model, Schema.from_json(columns)
 
 
 def predict_file(

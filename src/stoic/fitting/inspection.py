@@ -1,4 +1,4 @@
-"""What there is to know about a model or about the rows of a file: tables of words and numbers."""
+"""Descriptions of a model, or of the rows of a file, as tables of words and numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import GroupDROModel
-from stoic.estimators.locating import spread
+from stoic.estimators.scales import spread
 from stoic.estimators.tail_index import TailIndex, advice, tail_index
 from stoic.fitting.files import load_fitted
 from stoic.fitting.schemas import FileRows, Schema
@@ -32,13 +32,13 @@ class Section:
 
 
 def inspect_model(path: Path) -> list[Section]:
-    """Return what a saved model is: its settings, its groups, its largest weights."""
+    """Return a description of a saved model: its settings, its groups, its largest weights."""
     model, schema = load_fitted(path)
     return model_sections(model, schema)
 
 
 def model_sections(model: GroupDROModel, schema: Schema) -> list[Section]:
-    """Return what a fitted model is."""
+    """Return a description of a fitted model."""
     return [groups_of(model), _settings(model, schema), _weights(model, schema)]
 
 
@@ -95,7 +95,7 @@ def _weights(model: GroupDROModel, schema: Schema) -> Section:
 
 
 def inspect_rows(table: FileRows, schema: Schema) -> list[Section]:
-    """Return what the rows of a file are like: targets, tails and groups, and which loss suits them."""
+    """Return a description of the rows of a file: targets, tails and groups, and which loss suits them."""
     y: Any = table.y
     sections = [_columns(table, schema)]
     if y.dtype.kind not in "iuf":

@@ -1,4 +1,4 @@
-"""Which columns of a file are target, group and weight, and how the others become a matrix."""
+"""Roles of the columns of a file: target, group and weight; the others are features, encoded as a matrix."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class Schema:
 
         columns = read_columns(path)
         by_name = {column.name: column for column in columns}
-        check_names(path, self._asked(), list(by_name))
+        check_names(path, self._named_columns(), list(by_name))
         features = self._features(columns)
         if not features:
             raise InvalidProblem(f"{path} has no column left for features; leave out fewer.")
@@ -84,9 +84,9 @@ class Schema:
         return replace(self, encoding=encoding), self._table(encoding.apply(features), y, by_name)
 
     def read_features(self, path: Path, n_columns: int) -> FileRows:
-        """Return rows to predict by so many columns; those of targets and weights may be there or not."""
+        """Return rows to predict from `n_columns` features; columns of targets and weights may be there or not."""
         if self.encoding is None:
-            return FileRows(_widened(path, read_libsvm(path)[0], n_columns), None, None, None)
+            return FileRows(_with_columns(path, read_libsvm(path)[0], n_columns), None, None, None)
         if is_libsvm(path):
             raise InvalidProblem(f"{path} is a LIBSVM file, but the model was fitted to named columns.")
         columns = read_columns(path)
@@ -102,7 +102,7 @@ class Schema:
         roles = {self.target, self.group, self.weight, *self.leave_out}
         return [column for column in columns if column.name not in roles]
 
-    def _asked(self) -> dict[str, str]:
+    def _named_columns(self) -> dict[str, str]:
         asked = {"target": str(self.target), "group": self.group, "weight": self.weight}
         asked |= {f"leave_out[{i}]": name for i, name in enumerate(self.leave_out)}
         return {argument: name for argument, name in asked.items() if name is not None}
@@ -116,7 +116,7 @@ class Schema:
                 )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the schema as JSON has it."""
+        """Return the schema as values that JSON can hold."""
         encoding = None if self.encoding is None else self.encoding.as_json()
         return {
             "target": self.target,
@@ -129,7 +129,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> "Schema":
-        """Return the schema that `as_json` told."""
+        """Return the schema from what `as_json` returned."""
         if told["encoding"] is None:
             return cls(**{**told, "leave_out": tuple(told["leave_out"])})
         from stoic.datasets.encoding import Encoding  # noqa: PLC0415 - imports pyarrow
@@ -138,7 +138,7 @@ class Schema:
         return cls(**{**told, **parts})
 
 
-def _widened(path: Path, X: Any, n_columns: int) -> Any:
+def _with_columns(path: Path, X: Any, n_columns: int) -> Any:
     """Return a CSR matrix with columns of zeros for those that no row of a LIBSVM file has."""
     if X.shape[1] > n_columns:
         raise InvalidProblem(f"{path} has {X.shape[1]} columns, but the model was fitted with {n_columns}.")

@@ -1,4 +1,4 @@
-"""The page about a fit: one HTML file with the group picture, the tables, and nothing that has to be loaded."""
+"""The page about a fit: one self-contained HTML file with the group picture and the tables."""
 
 import io
 from collections.abc import Sequence
@@ -36,10 +36,10 @@ def write_summary(fitted: Fitted, data: Path, path: Path, notes: Sequence[str] =
     OSError
         If the file cannot be written; an old one is left as it was.
     """
-    replace_file(path, summary_text(fitted, data, notes))
+    replace_file(path, summary_html(fitted, data, notes))
 
 
-def summary_text(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
+def summary_html(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
     """Return the page as HTML."""
     title = f"{fitted.schema.target or data.name}: a model for {len(fitted.model.groups_)} groups"
     body = joined(

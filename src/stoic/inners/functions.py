@@ -146,7 +146,7 @@ class FunctionInner:
         return _take(batch, rows)
 
     def place(self, batch: Samples, row: int) -> str:
-        """Return where a sample of a batch comes from, in words, and whether there is NaN or infinity in it."""
+        """Return the origin of a sample of a batch, in words, and whether it holds NaN or infinity."""
         one = _take(batch, slice(row, row + 1))
         if batch is self._data:
             where = f"row {row} of data"

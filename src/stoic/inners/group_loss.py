@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from stoic.inners.blocks import means_over_blocks, require_one_block, sums_by
-from stoic.inners.designs import Matrix, RowBatch, make_design
+from stoic.inners.designs import Matrix, OverRows, RowBatch, make_design
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
 from stoic.inners.named_losses import resolve_loss
@@ -17,7 +17,7 @@ from stoic.losses import Loss
 from stoic.protocols import Array, Vector
 
 
-class GroupLoss:
+class GroupLoss(OverRows):
     r"""The mean loss of a linear model in each group, :math:`g_i(w) = \mathrm E_{P_i}[\ell(x^\top w, y)]`.
 
     P_i is the distribution of the rows of group i, each in proportion to its weight. A batch of size m holds
@@ -144,10 +144,6 @@ class GroupLoss:
         """Draw `size` rows of each group, with replacement, in proportion to their weights."""
         return RowBatch(self.grouped_rows.draw(size, rng))
 
-    def everything(self) -> RowBatch:
-        """Return all rows as one batch, each with its weight."""
-        return RowBatch(None)
-
     def cost(self, size: int) -> int:
         """Return p times `size`."""
         return self.n_groups * size
@@ -186,24 +182,16 @@ class GroupLoss:
         return self.gram(self._curvatures(w, batch, q))
 
     def hessian_diagonal(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
-        """Return the diagonal of what `hessian` returns, without forming it."""
+        """Return the diagonal of `hessian`, without forming the matrix."""
         return self.gram_diagonal(self._curvatures(w, batch, q))
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
-        """Return what `hessian` returns times v, without forming it."""
+        """Return the product of `hessian` with v, without forming the matrix."""
         return self.combine(self._curvatures(w, batch, q) * self.predict(v, batch), batch)
 
     def _curvatures(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
         second: Any = self.loss.second_derivative  # type: ignore[attr-defined]  # the solver asks for it
         return self.weighed(second(self.predict(w, batch), self.y)) * q.take(self.grouped_rows.codes)
-
-    def predict(self, w: Vector, batch: RowBatch) -> Array:
-        """Return xᵀw of the rows, in the shape of ``batch.rows``; (n,) for all rows. It is linear in w."""
-        return self._design.predict(w, batch)
-
-    def combine(self, c: Array, batch: RowBatch) -> Vector:
-        """Return the sum of the rows times `c`, which has the shape of what `predict` returns: its transpose."""
-        return self._design.combine(c, batch)
 
     def means_of(self, c: Array, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the rows times `c`, of shape (blocks, p, d); sums, of all rows."""
@@ -212,16 +200,8 @@ class GroupLoss:
         require_one_block(blocks)
         return self._design.sums_by(self.grouped_rows.codes, c, self.n_groups)[None]
 
-    def gram(self, c: Vector) -> Array:
-        """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
-        return self._design.gram(c)
-
-    def gram_diagonal(self, c: Vector) -> Vector:
-        """Return the diagonal of what `gram` returns, without forming it."""
-        return self._design.gram_diagonal(c)
-
     def value_at(self, prediction: Array, batch: RowBatch, blocks: int = 1) -> Array:
-        """Return what `value` returns where the model predicts `prediction`."""
+        """Return `value` at given predictions."""
         if batch.rows is not None:
             return means_over_blocks(self.loss.value(prediction, self.y.take(batch.rows)), blocks)
         require_one_block(blocks)

@@ -64,7 +64,9 @@ class GroupSoftmax:
         wrong = (self.one.y != self.y) | (self.y < 0) | (self.y >= self.n_classes)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise InvalidProblem(f"y[{row}] = {self.one.y[row]:g} is no class; classes are 0 to {n_classes - 1}.")
+            raise InvalidProblem(
+                f"y[{row}] = {self.one.y[row]:g} is not a class; classes are 0 to {n_classes - 1}."
+            )
         self.group_labels, self.n_samples = self.one.group_labels, self.one.n_samples
 
     def __repr__(self) -> str:
@@ -132,7 +134,7 @@ class GroupSoftmax:
         return hessian.reshape(d * K, d * K)
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
-        """Return what `hessian` returns times v, without forming it."""
+        """Return the product of `hessian` with v, without forming the matrix."""
         share, moved = softmax(self.predict(w, batch), axis=-1), self.predict(v, batch)
         centered = moved - (share * moved).sum(axis=-1, keepdims=True)
         return self.combine(self._weights(q)[:, None] * share * centered, batch)

@@ -1,4 +1,4 @@
-"""Rows in groups: which rows a group has, what they weigh, and which of them a uniform number draws."""
+"""Rows in groups: their weights, and draws with replacement from each group."""
 
 from functools import cached_property
 from typing import Any
@@ -9,6 +9,12 @@ from numpy.random import Generator
 from stoic.errors import InvalidParameter
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.protocols import Array, Vector
+
+
+def rows_by_group(codes: IntArray, n_groups: int) -> list[IntArray]:
+    """Return the row numbers of each group, in ascending order."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(codes, minlength=n_groups))[:-1])
 
 
 class GroupedRows:

@@ -90,7 +90,7 @@ class Metered:
         return self._inner.cost(size)
 
     def require(self, samples: int) -> None:
-        """Raise `BudgetSpent` unless so many samples may still be drawn."""
+        """Raise `BudgetSpent` unless `samples` more samples may be drawn."""
         if samples > self.left:
             raise BudgetSpent(self.samples + samples)
 
@@ -132,7 +132,8 @@ class Metered:
         self._spend(n_samples)
         return Drawn(self._inner.everything(), n_samples, [])
 
-    def _count(self, w: Vector, drawn: Drawn) -> None:
+    def count(self, w: Vector, drawn: Drawn) -> None:
+        """Count the evaluation of a batch at w, once for each point."""
         alive = [point for point in drawn.points if point() is not None]
         if not any(w is point() for point in alive):
             alive.append(ref(w))
@@ -141,7 +142,7 @@ class Metered:
 
     def value(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
         """Return the block means of g(w; ξ)."""
-        self._count(w, batch)
+        self.count(w, batch)
         returned = self._inner.value(w, batch.batch, blocks)
         if self._guard is not None:  # all data are evaluated in line searches, which may leave the point again
             self._guard.check("value", returned, w, batch.batch, batch.drawn, is_trial=batch.drawn is None)
@@ -149,7 +150,7 @@ class Metered:
 
     def jacobian(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
         """Return the block means of ∇g(w; ξ)."""
-        self._count(w, batch)
+        self.count(w, batch)
         returned = self._inner.jacobian(w, batch.batch, blocks)
         if self._guard is not None:
             self._guard.check("jacobian", returned, w, batch.batch, batch.drawn)
@@ -157,7 +158,7 @@ class Metered:
 
     def vjp(self, w: Vector, batch: Drawn, q: Vector) -> Vector:
         """Return zᵀq."""
-        self._count(w, batch)
+        self.count(w, batch)
         returned = self._inner.vjp(w, batch.batch, q)
         if self._guard is not None:
             self._guard.check("vjp", returned, w, batch.batch, batch.drawn, q=q)
@@ -165,20 +166,20 @@ class Metered:
 
     def hessian(self, w: Vector, batch: Drawn, q: Vector) -> Array:
         """Return Σ q_i ∇²g_i(w), where the inner part offers it."""
-        self._count(w, batch)
+        self.count(w, batch)
         return cast("Array", self._inner.hessian(w, batch.batch, q))  # type: ignore[attr-defined]
 
     def hessian_diagonal(self, w: Vector, batch: Drawn, q: Vector) -> Vector:
-        """Return its diagonal, without forming it."""
-        self._count(w, batch)
+        """Return the diagonal of `hessian`, without forming it, where the inner part offers it."""
+        self.count(w, batch)
         return cast("Vector", self._inner.hessian_diagonal(w, batch.batch, q))  # type: ignore[attr-defined]
 
     def steepness(self, w: Vector, batch: Drawn) -> Vector:
         """Return the size that a change of g is to be compared with, where the inner part offers it."""
-        self._count(w, batch)
+        self.count(w, batch)
         return cast("Vector", self._inner.steepness(w, batch.batch))  # type: ignore[attr-defined]
 
     def hessian_product(self, w: Vector, batch: Drawn, q: Vector, v: Vector) -> Vector:
-        """Return that times v, without forming it."""
-        self._count(w, batch)
+        """Return `hessian` times v, without forming it, where the inner part offers it."""
+        self.count(w, batch)
         return cast("Vector", self._inner.hessian_product(w, batch.batch, q, v))  # type: ignore[attr-defined]

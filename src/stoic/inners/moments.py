@@ -6,13 +6,13 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.inners.blocks import means_over_blocks, require_one_block
-from stoic.inners.designs import Matrix, RowBatch, make_design
+from stoic.inners.designs import Matrix, OverRows, RowBatch, make_design
 from stoic.inners.groups import GroupedRows
 from stoic.inners.validation import check_matrix
 from stoic.protocols import Array, Vector
 
 
-class Moments:
+class Moments(OverRows):
     r"""The moments :math:`g(w) = (\mathrm E[x^\top w], \mathrm E[(x^\top w)^2])` over the rows x of X.
 
     With ``MeanVariance(weight)`` as outer function, (1) is Markowitz' problem for the portfolio w.
@@ -61,10 +61,6 @@ class Moments:
         """Draw `size` rows with replacement."""
         return RowBatch(self._rows.draw(size, rng))
 
-    def everything(self) -> RowBatch:
-        """Return all rows as one batch."""
-        return RowBatch(None)
-
     def cost(self, size: int) -> int:
         """Return `size`: one row serves both moments."""
         return size
@@ -94,24 +90,8 @@ class Moments:
         return self.gram(np.full(self.n_samples, 2.0 * q[1] / self.n_samples))
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:  # noqa: ARG002
-        """Return what `hessian` returns times v, without forming it."""
+        """Return the product of `hessian` with v, without forming the matrix."""
         return self.combine(2.0 * q[1] / self.n_samples * self.predict(v, batch), batch)
-
-    def predict(self, w: Vector, batch: RowBatch) -> Array:
-        """Return xᵀw of the rows, in the shape of ``batch.rows``; (n,) for all rows. It is linear in w."""
-        return self._design.predict(w, batch)
-
-    def combine(self, c: Array, batch: RowBatch) -> Vector:
-        """Return the sum of the rows times `c`, which has the shape of what `predict` returns: its transpose."""
-        return self._design.combine(c, batch)
-
-    def gram(self, c: Vector) -> Array:
-        """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
-        return self._design.gram(c)
-
-    def gram_diagonal(self, c: Vector) -> Vector:
-        """Return the diagonal of what `gram` returns, without forming it."""
-        return self._design.gram_diagonal(c)
 
     def _slopes(self, w: Vector, batch: RowBatch) -> Array:
         """Return the derivatives of both moments in xᵀw, of shape (2, size)."""

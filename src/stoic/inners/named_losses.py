@@ -1,4 +1,4 @@
-"""Losses by their names, and checks of those that are not."""
+"""Losses by their names, and checks of loss objects."""
 
 import difflib
 

@@ -1,4 +1,4 @@
-"""Block means of slope·x over rows of a CSR matrix, known by their distances: only a wanted one is formed."""
+"""Pairwise distances of sparse block means, without forming the blocks."""
 
 import os
 from collections.abc import Callable, Iterator

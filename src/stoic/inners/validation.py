@@ -1,4 +1,4 @@
-"""Checks of data on their way in: what is wrong, in which row and column, and what to do about it."""
+"""Checks of input data; errors name the row, the column and the remedy."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -99,7 +99,7 @@ def refuse_masks(**arrays: Any) -> None:
 def check_length(name: str, length: int, n_rows: int) -> None:
     """Raise `InvalidProblem` unless there is one entry for each row of X."""
     if length != n_rows:
-        raise InvalidProblem(f"{name} has {length} entries, but X has {n_rows} rows; they must be as many.")
+        raise InvalidProblem(f"{name} has {length} entries, but X has {n_rows} rows; give one entry for each row.")
 
 
 def check_csr(name: str, X: CSRMatrix) -> None:
@@ -180,7 +180,7 @@ def _as_array(name: str, values: Any) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise InvalidProblem(f"{name} is no array of numbers, its rows differ in length: {error}") from error
+        raise InvalidProblem(f"{name} is not an array of numbers: its rows differ in length: {error}") from error
 
 
 def _from_frame(name: str, frame: Any) -> NDArray[Any]:

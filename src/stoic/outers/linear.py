@@ -61,7 +61,7 @@ class Linear:
         return self._c.copy()
 
     def code(self, p: int) -> OuterCode:
-        """Return what it is in a kernel, for p entries."""
+        """Return its code in kernels, for p entries."""
         return OuterCode(LINEAR, self.gradient(np.zeros(p)), np.zeros(p), 1.0, 1.0, np.empty(0))
 
     def hessian(self, u: Vector) -> Array:

@@ -11,11 +11,11 @@ from stoic.checks import check_positive
 from stoic.codes import LOGSUMEXP, OuterCode
 from stoic.errors import InvalidParameter
 from stoic.outers.shifted import (
-    above,
     baseline_of,
     check_entries,
     finite_vector,
     keep_baseline,
+    less_baseline,
     log_mean_exp,
     scaled,
 )
@@ -102,7 +102,7 @@ class LogSumExp:
         return q
 
     def code(self, p: int) -> OuterCode:
-        """Return what it is in a kernel, for p entries."""
+        """Return its code in kernels, for p entries."""
         prior = np.full(p, 1.0 / p) if self._pi is None else self._pi.copy()
         return OuterCode(LOGSUMEXP, prior, baseline_of(self._b, p), float(self.temperature), 1.0, np.empty(0))
 
@@ -113,7 +113,7 @@ class LogSumExp:
 
     def _on_support(self, u: Vector) -> Vector:
         """Return u − b, −inf where the prior is zero."""
-        u = above(self._b, u)
+        u = less_baseline(self._b, u)
         if self._pi is None:
             return u
         check_entries("prior", self._pi, u)

@@ -1,4 +1,4 @@
-"""Vectors u on their way into f: checked, less a baseline, scaled for exponentials that cannot overflow."""
+"""Arguments u of outer functions: checks, baselines, and exponentials that cannot overflow."""
 
 import math
 from typing import Any
@@ -42,7 +42,7 @@ def baseline_of(given: Vector | None, p: int) -> Vector:
 
 
 @np.errstate(over="ignore")
-def above(baseline: Vector | None, u: Vector) -> Vector:
+def less_baseline(baseline: Vector | None, u: Vector) -> Vector:
     """Return u − b."""
     if baseline is None:
         return u

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from stoic.checks import check_positive, check_real
 from stoic.codes import SMOOTH_CVAR, OuterCode
-from stoic.outers.shifted import above, baseline_of, keep_baseline, log_mean_exp, scaled
+from stoic.outers.shifted import baseline_of, keep_baseline, less_baseline, log_mean_exp, scaled
 from stoic.protocols import Array, Vector
 
 _AT_THE_CAP = 1e-12  # of the cap: rounding of a share that has reached it
@@ -74,7 +74,7 @@ class SmoothCVaR:
 
     def value(self, u: Vector) -> float:
         """Return f(u)."""
-        n, k, ordered, x = self._split(above(self._b, u))
+        n, k, ordered, x = self._split(less_baseline(self._b, u))
         if k == 0 or ordered[0] == math.inf:
             return float(ordered[0]) + self.temperature * log_mean_exp(x, None)
         s = float(ordered[k]) + self.temperature * math.log(self.level * float(np.exp(x).sum()) / (n - k))
@@ -83,7 +83,7 @@ class SmoothCVaR:
 
     def gradient(self, u: Vector) -> Vector:
         """Return ∇f(u), a probability vector."""
-        u = above(self._b, u)
+        u = less_baseline(self._b, u)
         n, k, ordered, x = self._split(u)
         top = float(ordered[k])
         below = np.exp(scaled(np.minimum(u, top), top, self.temperature))
@@ -92,7 +92,7 @@ class SmoothCVaR:
         return q
 
     def code(self, p: int) -> OuterCode:
-        """Return what it is in a kernel, for p entries."""
+        """Return its code in kernels, for p entries."""
         b, capacity = baseline_of(self._b, p), max(1.0, self.level * p)
         return OuterCode(SMOOTH_CVAR, np.ones(p), b, float(self.temperature), capacity, np.empty(p))
 

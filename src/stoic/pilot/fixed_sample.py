@@ -165,14 +165,8 @@ class LinearSample(Sample):
         return here + along, here - along
 
     def _count(self, w: Vector) -> None:
-        """Count a point as the meter does, once for each batch."""
-        if self.meter is None:
-            return
-        alive = [point for point in self.batch.points if point() is not None]
-        if not any(w is point() for point in alive):
-            alive.append(ref(w))
-            self.meter.charge(0, self.batch.size)
-        self.batch.points[:] = alive
+        if self.meter is not None:
+            self.meter.count(w, self.batch)
 
 
 class Pooled(Sample):

@@ -26,7 +26,7 @@ _ENOUGH = 5.0  # of μηT, for a stage that forgets its start
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a few samples tell about a problem, and the settings that follow.
+    """Estimates of the constants of a problem from a few samples, and the settings that follow.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Pilot:
         return min(self.step_size(batch_size), max(balanced, 10.0 / (self.mu * n_steps)))
 
     def shortest(self, step_size: float) -> float:
-        """Return how long the first of some stages has to be: 50 and 5/(μη) steps."""
+        """Return the least length of the first of several stages: 50 steps, and 5/(μη)."""
         return max(50.0, _ENOUGH / (self.mu * step_size))
 
     def n_stages(self, n_steps: int, step_size: float) -> int:
@@ -124,7 +124,7 @@ class Pilot:
         return min(max(1, math.floor(math.log2(n_steps / self.shortest(step_size) + 1.0))), MOST_STAGES)
 
     def reach(self, step_size: float, n_steps: int) -> float:
-        """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice the way seen.
+        """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice `distance`.
 
         Where so many steps are too few for μ, the pilot saw too little as well, and there is no ball.
         """
@@ -134,7 +134,7 @@ class Pilot:
 
     @property
     def truncated(self) -> "Pilot":
-        """The same pilot for a method whom outliers do not reach."""
+        """With the smoothness of typical samples, for methods that truncate."""
         return replace(self, L_sample=self.L_typical)
 
     def within(self, budget: int) -> "Pilot":
@@ -163,7 +163,7 @@ def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta:
 
 
 class PilotRows(NamedTuple):
-    """What a pilot draws: parts that descents are fitted to, and single draws that none is."""
+    """The samples of a pilot: parts that descents are fitted to, and single draws that none is fitted to."""
 
     parts: list[Sample]
     singles: list[Sample]
@@ -177,14 +177,10 @@ def draw_pilot(problem: Problem, rng: Generator, size: int) -> PilotRows:
     return PilotRows(parts, [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))])
 
 
+@np.errstate(all="ignore")
 def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) -> Pilot:
     """Learn the problem's scales from rows, as `run_pilot` does."""
-    with np.errstate(all="ignore"):
-        return _measure(*rows, w0, rng, delta)
-
-
-def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Generator, delta: float) -> Pilot:
-    problem = parts[0].problem
+    parts, problem = rows.parts, rows.parts[0].problem
     L, optima = first_smoothness(parts[0], w0), []
     for part in parts:
         optima.append(descend(part, w0, L))
@@ -197,7 +193,7 @@ def _measure(parts: list[Sample], singles: list[Sample], w0: Vector, rng: Genera
     L = max(curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
     L = L if 0.0 < L < math.inf else 1.0
     growth = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))
-    spread = single_samples(sample, singles, w0, w1)
+    spread = single_samples(sample, rows.singles, w0, w1)
     return Pilot(
         constants=_constants(parts, sample, (w0, w1), probe, rng, L=L, mu=max(_finite(growth, 0.0), 1e-6 * L)),
         L=L,

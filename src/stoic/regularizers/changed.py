@@ -40,7 +40,7 @@ class LeavingLast:
         )
 
     def feasible(self, v: Vector) -> Vector:
-        """Return zeros in the last coordinates, and what r wants in the others."""
+        """Return zeros in the last coordinates, and `feasible` of r in the others."""
         rest: Any = self.regularizer
         return np.concatenate([rest.feasible(v[: -self.count]), np.zeros(self.count)])
 
@@ -96,6 +96,6 @@ class Anchored:
         return max(0.0, linearized) + L2(self.weight).value(w - u)
 
     def feasible(self, v: Vector) -> Vector:
-        """Return v, or what r wants where the weight is 0."""
+        """Return v, or `feasible` of r where the weight is 0."""
         bare: Any = self.regularizer
         return v if self.weight else bare.feasible(v)

@@ -11,7 +11,7 @@ from stoic.protocols import Vector
 
 
 class _Penalty:
-    r"""What Zero, L1, L2 and ElasticNet share: :math:`r(w) = a \|w\|_1 + (b/2) \|w\|^2`."""
+    r"""Base of Zero, L1, L2 and ElasticNet: :math:`r(w) = a \|w\|_1 + (b/2) \|w\|^2`."""
 
     def __post_init__(self) -> None:
         for name, number in list(vars(self).items()):
@@ -24,7 +24,7 @@ class _Penalty:
 
     @property
     def code(self) -> PenaltyCode:
-        """What it is in a kernel."""
+        """Its code in kernels."""
         a, b = self.weights
         return PenaltyCode(float(a), float(b))
 

@@ -1,4 +1,4 @@
-"""What a regularizer is made of, coordinate by coordinate: terms in |w|, in w² and in w."""
+"""The terms of a regularizer, coordinate by coordinate: in |w|, in w² and in w."""
 
 from typing import NamedTuple
 

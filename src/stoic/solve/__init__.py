@@ -1,1 +1,1 @@
-"""`minimize`: the loop, the result, and what its message says."""
+"""`minimize`: its arguments, its loop, the result and its message."""

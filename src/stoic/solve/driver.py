@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -23,10 +23,10 @@ from stoic.inners.metered import BudgetSpent, Metered
 from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solve.hindsight import Hindsight, Outlook, divided
+from stoic.solve.hindsight import Hindsight, Outlook, split_draws
 from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
 from stoic.solve.progress import progress_bar
-from stoic.solve.requests import check_watchers, generator, resolve
+from stoic.solve.requests import check_watchers, make_generator, resolve
 from stoic.solve.result import Record, Result
 from stoic.solvers import AnySolver, Method
 from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost
@@ -134,7 +134,7 @@ def minimize(
     check_watchers(observers, callback)
     if engine not in ENGINES:
         raise InvalidParameter(f"engine={engine!r} is not one of {', '.join(map(repr, ENGINES))}.")
-    run = _Run(problem, budget, problem.start(w0), generator(seed), dict(observers or {}), callback, tol)
+    run = _Run(problem, budget, problem.start(w0), make_generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
             run.start(chosen, delta, engine)
@@ -149,7 +149,7 @@ def minimize(
 
 
 class _Run:
-    """One solve: what is counted, observed and kept."""
+    """One solve: its counts, its observers, its records and its state."""
 
     def __init__(
         self,
@@ -179,7 +179,8 @@ class _Run:
             with np.errstate(all="ignore"):
                 check_engine(engine, self.problem, self.meter)
                 self.method = self._tuned(method, w0, delta)
-                self.needed = self._needed()
+                planned = plan_cost(self.solver, self.meter)
+                self.needed = None if planned is None else self.meter.samples + planned
                 self.engine = choose_engine(engine, self.solver, self.problem, self.meter)
                 self.chunk = Chunk(self.engine.init(self.solver, self.problem, w0, self.rng))
         except KeyboardInterrupt:
@@ -193,6 +194,7 @@ class _Run:
         return cast("AnySolver", self.method)
 
     def _tuned(self, method: Method, w0: Vector, delta: float) -> Method:
+        """Return the solver with nothing open, after a pilot where something was."""
         if not method.needs_pilot:
             self.meter.is_keeping = True
             return method
@@ -205,11 +207,6 @@ class _Run:
         solver.check(self.problem)
         _log.info("chosen from a pilot of %d samples: %s", self.meter.samples, solver)
         return solver
-
-    def _needed(self) -> int | None:
-        """Return the samples that the pilot has drawn and all steps would draw; None where that is not known."""
-        planned = plan_cost(self.solver, self.meter)
-        return None if planned is None else self.meter.samples + planned
 
     def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
         """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
@@ -238,7 +235,8 @@ class _Run:
         self.chunk = self.engine.run_chunk(self.solver, self.problem, self.meter, self.chunk, self.rng, limits)
         if self.chunk.ending is not None:
             self.chunk = self.engine.settled(self.solver, self.chunk)
-        if self.chunk.ending is Status.FINISHED and _fell_short(self.solver, self.chunk.state):
+        solver, has_finished = self.solver, self.chunk.ending is Status.FINISHED
+        if has_finished and isinstance(solver, Settings) and solver.fell_short(self.chunk.state):
             self.chunk = self.chunk._replace(ending=Status.STEPS_SPENT)
         self.seconds += time.perf_counter() - began
 
@@ -257,7 +255,7 @@ class _Run:
                 self.chunk = self.chunk._replace(ending=self.chunk.ending or Status.STOPPED)
 
     def _look(self) -> Record:
-        """Return what the observers see, and count records at which the answer did not move."""
+        """Return the observers' values, and count records at which the answer did not move."""
         answer = self._answer()
         w = answer.view()  # states are never changed in place
         w.flags.writeable = False
@@ -292,7 +290,7 @@ class _Run:
         }
 
     def result(self) -> Result:
-        """Return what was reached."""
+        """Return the result: the answer, the status, and the message."""
         w = (self.last if self.chunk.state is None else self._answer()).copy()
         self.chunk = self.recorded = chunk = self.chunk._replace(state=None)  # a look back needs room
         self.last = self.answer = w
@@ -322,14 +320,14 @@ class _Run:
         )
 
     def _judged(self, w: Vector) -> tuple[Status, Outlook]:
-        """Return how the run ended, and what a look back sees where it ended by itself."""
+        """Return the status of the run and, where it ended by itself, its outlook."""
         status = self.chunk.ending or Status.STOPPED
         if status is Status.BUDGET_SPENT and has_plan(self.asked):
             status = Status.PLAN_CUT
         if not (status.is_success or status in {Status.PLAN_CUT, Status.STEPS_SPENT}):
             return status, Outlook()
         try:
-            outlook = self.hindsight.outlook(w, *divided(self.pilot_rows, self.meter.kept))
+            outlook = self.hindsight.outlook(w, *split_draws(self.pilot_rows, self.meter.kept))
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Outlook()
         except Exception as error:  # a part of the user's own need not take a batch twice, or points like these
@@ -338,8 +336,3 @@ class _Run:
             _log.info("no look back from the answer: %s", error)
             return status, Outlook()
         return (Status.DIVERGED if outlook.risen > 0.0 else status), outlook
-
-
-def _fell_short(solver: AnySolver, state: Any) -> bool:
-    """Whether a solver says so; one of the user's own need not know the question."""
-    return isinstance(solver, Settings) and solver.fell_short(state)

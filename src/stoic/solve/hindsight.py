@@ -1,4 +1,4 @@
-"""A look back from the answer, on draws that were kept: whether it is above the start, and what is left."""
+"""A look back from the answer, on draws that were kept: whether F has risen, and how far it can still fall."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _RISEN, _MOVED, _MOVED_STEADILY = 1e-4, 1e-3, 0.05
 
 
 class Outlook(NamedTuple):
-    """What a look back from the answer sees on draws that the method was not fitted to.
+    """Changes of F up to the answer, and what is left, on draws that the method was not fitted to.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Hindsight:
     def outlook(
         self, w: Vector, tried: Sequence[Drawn], others: Sequence[Drawn], judges: Sequence[Drawn]
     ) -> Outlook:
-        r"""Return what the draws tell of an answer.
+        r"""Return the outlook of an answer, from draws.
 
         Whether it is above the start is judged by `judges`; over all data of group losses, where the budget is a
         pass or more, since a few rows may carry the rise. How far F can still fall is seen in two ways. A short
@@ -142,7 +142,7 @@ class Hindsight:
         return Pooled([make_sample(self.problem, one.batch, one.drawn or 1) for one in drawn])
 
 
-def divided(rows: PilotRows, kept: Sequence[Drawn]) -> tuple[list[Drawn], list[Drawn], list[Drawn]]:
+def split_draws(rows: PilotRows, kept: Sequence[Drawn]) -> tuple[list[Drawn], list[Drawn], list[Drawn]]:
     """Return draws to try a descent on, others, and judges: the pilot's, or without one the first of the run."""
     if not rows.singles:
         return list(kept[0::2]), [], list(kept[1::2])

@@ -1,4 +1,4 @@
-"""What a result's message says beyond its status: what went wrong, what is left, what to change."""
+"""Advice in a result's message, beyond its status: what went wrong, what is left, what to change."""
 
 from collections.abc import Sequence
 
@@ -20,14 +20,14 @@ _WORTH_SAYING = 0.2  # of the way down: what is left
 
 
 def cut_advice(needed: int | None) -> str:
-    """Return what it would take to carry out a plan; `needed` is None where that is not known."""
+    """Return the budget that a plan needs, as advice; `needed` is None where that is not known."""
     if needed is None:
         return "Use a larger budget."
     return f"The plan needs {needed} samples: use budget >= {needed}, or a shorter plan."
 
 
 def divergence_advice(outlook: Outlook) -> str:
-    """Return what to change where the iterates diverged, or the answer is above the start."""
+    """Return advice where the iterates diverged, or the answer is above the start."""
     if outlook.risen == 0.0:
         return "Use a smaller step size, or rescale the data so that losses stay far below 1e300."
     return (

@@ -1,4 +1,4 @@
-"""What `minimize` was asked for, checked: the method, the seed, and those who watch."""
+"""Checks of the arguments of `minimize`: the method, the seed, observers and the callback."""
 
 import difflib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from stoic.solvers import METHODS, Method
 _COUNTS = ("samples", "evaluations", "seconds", "stage", "truncated_y", "truncated_z", "duality_gap")
 
 
-def generator(seed: int | Generator | None) -> Generator:
+def make_generator(seed: int | Generator | None) -> Generator:
     """Return the generator that a seed stands for."""
     try:
         return np.random.default_rng(seed)

@@ -20,7 +20,7 @@ duality gap of the answer where a method goes through all data."""
 
 @dataclass(frozen=True)
 class Result:
-    """What `minimize` returns.
+    """The result of `minimize`: the answer, how the solve ended, and its history.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Result:
         What a look back tells, on draws that were kept aside or on all data: whether F is above the start, and how
         far it can still fall.
     certificate : Certificate
-        What is known about F(w) − F*.
+        A bound on F(w) − F*.
 
     Examples
     --------
@@ -79,12 +79,14 @@ class Result:
 
     @cached_property
     def certificate(self) -> "Certificate":
-        """What is known about F(w) − F*, over all data or from as many samples again; made when first asked for.
+        """A bound on F(w) − F*, over all data or from as many samples again; computed when first asked for.
 
         A result that was copied to another process has none: see `certify`.
         """
         if self.certifier is None:
-            raise SolveFailed("the problem is not at hand here; use stoic.certify(problem, result.w).")
+            raise SolveFailed(
+                "this copy of the result does not have the problem; use stoic.certify(problem, result.w)."
+            )
         return self.certifier()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The solvers, one file each; every module of this package registers its method strings."""
+"""The solvers, a file a family; every module of this package registers its method strings."""
 
 from importlib import import_module
 from pkgutil import iter_modules

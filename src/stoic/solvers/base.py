@@ -1,4 +1,4 @@
-"""What a solver is: frozen settings with `tuned`, `init`, `step`, `finished` and `output`."""
+"""The protocol of solvers, and their base classes: frozen settings with `tuned`, `init`, `step` and `output`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -33,7 +33,7 @@ AUTO: Any = _Auto()
 
 
 class Info(NamedTuple):
-    """What only an observer wants to know of a step.
+    """Facts about a step that only an observer needs.
 
     Its stage, how many samples could have been truncated, and in how many of them y and z were.
     """
@@ -45,7 +45,7 @@ class Info(NamedTuple):
 
 
 class Method(Protocol):
-    """What `minimize` takes: a solver, or a recipe that a pilot turns into one."""
+    """A method of `minimize`: a solver, or a recipe that a pilot turns into one."""
 
     @property
     def needs_pilot(self) -> bool:
@@ -161,20 +161,17 @@ Weight = Annotated[float, lambda name, value: check_real(name, value, low=0.0, h
 
 
 class Settings:
-    """What all solvers share: settings are checked by their annotations, and `AUTO` ones come from a pilot."""
+    """Base of all solvers: settings are checked by their annotations, and `AUTO` ones come from a pilot."""
 
     def __post_init__(self) -> None:
         for item in fields(self):  # type: ignore[arg-type]
             if (value := getattr(self, item.name)) is not AUTO:
                 check_annotated(item.name, value, item.type)
 
-    def _items(self) -> list[tuple[str, Any]]:
-        return [(item.name, getattr(self, item.name)) for item in fields(self)]  # type: ignore[arg-type]
-
     @property
     def needs_pilot(self) -> bool:
         """Whether a setting is still to be chosen."""
-        return any(value is AUTO for _, value in self._items())
+        return any(getattr(self, item.name) is AUTO for item in fields(self))  # type: ignore[arg-type]
 
     @property
     def uses_all_data(self) -> bool:
@@ -209,7 +206,7 @@ def has_plan(method: Any) -> bool:
 
 
 def plan_cost(solver: Any, inner: AnyInner) -> int | None:
-    """Return the samples that all steps of a solver draw; None where one of them does not tell."""
+    """Return the samples that all steps of a solver draw; None where one of them does not say."""
     stages = getattr(solver, "stages", None)
     if stages is None:
         return solver.planned_samples(inner) if hasattr(solver, "planned_samples") else None

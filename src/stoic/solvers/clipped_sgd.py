@@ -1,4 +1,4 @@
-"""Clipped SGD, what most people reach for first."""
+"""Clipped SGD: stochastic gradient steps whose gradient is clipped to a largest norm."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -38,7 +38,7 @@ class Composite(Settings):
         raise NotImplementedError
 
     def running(self, problem: Problem, state: Any) -> Running:
-        """Return what takes the next step."""
+        """Return the solver that takes the next step, with its problem and its state."""
         raise NotImplementedError
 
     def started(self, problem: Problem, w0: Vector, rng: Generator, begin: Begin) -> Any:

@@ -177,7 +177,7 @@ class Point:
 
     @cached_property
     def size(self) -> float:
-        """The part of F that its slopes account for, or F itself where the inner part does not tell."""
+        """The part of F that its slopes account for, or F itself where the inner part does not have it."""
         inner: Any = self.problem.inner
         if not hasattr(getattr(inner, "inner", inner), "steepness"):
             return abs(self.value)
@@ -199,7 +199,7 @@ class Point:
         return direction
 
     def _diagonal(self, product: Callable[[Vector], Vector]) -> Vector:
-        """Return the diagonal of ∇²F, or the curvature along its slope where the inner part does not tell."""
+        """Return the diagonal of ∇²F, or the curvature along its slope where the inner part does not have it."""
         inner: Any = self.problem.inner
         if hasattr(getattr(inner, "inner", inner), "hessian_diagonal"):
             z, curved = self.z, inner.hessian_diagonal(self.w, self.data, self.q)

@@ -95,7 +95,7 @@ class ProxBoosted(Composite):
         answers = (*state.answers, self.stages[state.stage].solver.output(state.inner))
         if len(answers) < self.stages[state.stage].n_trials:
             return state.stage, state.center, answers
-        return state.stage + 1, _chosen(answers), ()
+        return state.stage + 1, _robust_choice(answers), ()
 
     def finished(self, state: ProxBoostState) -> bool:
         """Whether the last trial of the last stage has finished."""
@@ -112,7 +112,7 @@ class ProxBoosted(Composite):
         if self.stages[state.stage].solver.finished(state.inner):
             answers = (*answers, self.stages[state.stage].solver.output(state.inner))
         if len(answers) >= min(3, self.stages[state.stage].n_trials):
-            return _chosen(answers)
+            return _robust_choice(answers)
         return state.center
 
 
@@ -123,7 +123,7 @@ def anchored(problem: Problem, center: Vector, weight: float) -> Problem:
     return problem.with_regularizer(Anchored(problem.regularizer, center, weight))
 
 
-def _chosen(answers: tuple[Vector, ...]) -> Vector:
+def _robust_choice(answers: tuple[Vector, ...]) -> Vector:
     """Return the answer whose ball holding half of all answers is smallest: robust distance estimation."""
     return SmallestBall(0.5).combine(np.array(answers))
 

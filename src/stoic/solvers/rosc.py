@@ -93,7 +93,7 @@ class Reference(NamedTuple):
 
 
 class ROSCState(NamedTuple):
-    """The iterate w_t, the average of w_1 … w_t, t, the latest estimate of g, and what the stage refers to."""
+    """The iterate w_t, the average of w_1 … w_t, t, the latest estimate of g, and the reference of the stage."""
 
     w: Vector
     average: Vector
@@ -231,12 +231,12 @@ class ROSC(Averaging):
 
     @property
     def parts(self) -> int:
-        """How many parts of a batch are truncated on their own."""
+        """The number of parts of a batch that are truncated one by one."""
         return self.batch_size if self.truncates == "samples" else 1
 
     @property
     def calibration_blocks(self) -> int:
-        """Into how many blocks the reference batch is cut to measure slacks: of the size that is truncated."""
+        """The number of blocks, of the size that is truncated, on which the reference batch measures slacks."""
         return min(self.reference_size, max(self.reference_size * self.parts // self.batch_size, 3))
 
     def _levels_around(self, inner: AnyInner, w0: Vector, batch: Any, y: Vector, z: Array) -> Levels:

@@ -72,7 +72,7 @@ class TrackedROSC(ROSC):
         return replace(super().of(stage), weight=stage.weight, truncates="batches")
 
     def tuned(self, pilot: Pilot) -> "TrackedROSC":
-        """Tune as ROSC is, one sample a step; y forgets forty times in the stage."""
+        """Tune as ROSC is, with one sample a step and a weight with which y renews itself forty times."""
         tuned = ROSC.tuned(replace(self, batch_size=either(self.batch_size, 1)), pilot)
         return replace(tuned, weight=either(self.weight, min(1.0, MEMORIES / tuned.n_steps)))
 

@@ -1,4 +1,4 @@
-"""What solvers share whose y is a moving estimate of g, with step sizes and weights of their own."""
+"""Base of solvers whose y is a moving estimate of g, with step sizes and weights of their own."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, Self

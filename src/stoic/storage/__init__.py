@@ -1,1 +1,1 @@
-"""Files and folders: written in one move, sealed archives, and where caches lie."""
+"""Files and folders: atomic writes, archives with a checksum, and the cache folder."""

@@ -1,4 +1,4 @@
-"""Files of arrays and settings, whole or refused: ``.npz`` with a checksum, written in one move, no pickle."""
+"""Archives of arrays and settings: ``.npz`` files with a checksum, written atomically, without pickle."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Write a file in one move: at any moment it is whole, the old one or the new one."""
+"""Atomic writes: at any moment a file is whole, the old one or the new one."""
 
 import contextlib
 import os

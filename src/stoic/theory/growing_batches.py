@@ -8,7 +8,7 @@ import math
 
 from stoic.checks import check_count, check_probability
 from stoic.theory.plans import Constants, Plan, TruncatedStage, check_hessian_lipschitz
-from stoic.theory.theorems import gaps_at_starts, one_stage_terms, truncated_stage, whole
+from stoic.theory.theorems import gaps_at_starts, one_stage_terms, round_up, truncated_stage
 
 
 def growing_plan(
@@ -117,4 +117,4 @@ def _bias(constants: Constants, M_f: float) -> float:
 
 
 def _batch_size(constants: Constants, M_f: float, gap: float) -> int:
-    return whole("batch_size", 12.0 * _bias(constants, M_f) * math.sqrt(2.0 / constants.mu / gap))
+    return round_up("batch_size", 12.0 * _bias(constants, M_f) * math.sqrt(2.0 / constants.mu / gap))

@@ -1,4 +1,4 @@
-"""What a theorem needs and what it prescribes: the constants of Assumption 1, stages, and plans."""
+"""The constants of Assumption 1, from which a theorem starts, and the plans of stages that it prescribes."""
 
 import math
 from dataclasses import dataclass, fields
@@ -140,5 +140,5 @@ class Plan(Generic[S]):
 
     @property
     def gaps(self) -> tuple[float, ...]:
-        """ε₀, …, ε_K: what the gap is at most before stage 1 and after each stage."""
+        """ε₀, …, ε_K: bounds on the gap before stage 1 and after each stage."""
         return tuple(self.eps0 / 2.0**k for k in range(self.n_stages + 1))

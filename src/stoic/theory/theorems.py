@@ -64,8 +64,8 @@ def theorem_1(constants: Constants, *, eps0: float, eps: float, step_size: float
     mu, growth = constants.mu, constants.mu * step_size
     y_noise, z_noise = _squared_gradient_noise(constants)
     noise = 8.0 * (2.0 * growth * z_noise + (2.0 * growth + 1.0) * y_noise)
-    n_steps = whole("n_steps", 8.0 / mu / step_size + 4.0)
-    stages = (Stage(step_size, n_steps, whole("batch_size", noise / mu / gap)) for gap in gaps)
+    n_steps = round_up("n_steps", 8.0 / mu / step_size + 4.0)
+    stages = (Stage(step_size, n_steps, round_up("batch_size", noise / mu / gap)) for gap in gaps)
     return Plan(tuple(stages), float(eps0), float(eps), None)
 
 
@@ -129,9 +129,9 @@ def theorem_2(
     step_size = _step_size(constants, step_size)
     mu = constants.mu
     noise = 16.0 * 27.0 * (mu * step_size + 1.0) * sum(_squared_gradient_noise(constants))
-    n_steps = whole("n_steps", 4.0 * (2.0 / mu / step_size + 1.0))
+    n_steps = round_up("n_steps", 4.0 * (2.0 / mu / step_size + 1.0))
     share = delta / (2 * n_steps * len(gaps))
-    block_sizes = (whole("batch_size", noise / mu / gap) for gap in gaps)
+    block_sizes = (round_up("batch_size", noise / mu / gap) for gap in gaps)
     stages = (Stage(step_size, n_steps, n_vector_blocks(share) * size, share) for size in block_sizes)
     return Plan(tuple(stages), float(eps0), float(eps), 1.0 - delta)
 
@@ -264,16 +264,16 @@ def one_stage_terms(
 def truncated_stage(
     constants: Constants, gap: float, delta: float, m: int, c: int, n_terms: int = 5
 ) -> TruncatedStage:
-    """Return the stage that makes each of so many terms of its bound at most a share of half the gap."""
+    """Return the stage that makes each of `n_terms` terms of its bound at most its share of half the gap."""
     ell, parts = math.log(1.0 / delta), 2.0 * n_terms
     step_size = _truncated_step_size(constants, gap, ell, m, parts)
-    n_steps = whole(
+    n_steps = round_up(
         "n_steps", max(parts / constants.mu / step_size, 27.0 * m / c, 2.0 * ell * (2.0 * ell + 1.0) / 3.0)
     )
-    return laid_out(constants, gap, delta, step_size, n_steps, m, c)
+    return complete_stage(constants, gap, delta, step_size, n_steps, m, c)
 
 
-def laid_out(
+def complete_stage(
     constants: Constants, gap: float, delta: float, step_size: float, n_steps: int, m: int, c: int
 ) -> TruncatedStage:
     """Return a stage with the ball, the reference and the levels that go with its step and its length."""
@@ -299,17 +299,17 @@ def _truncated_step_size(constants: Constants, gap: float, ell: float, m: int, p
 
 
 def _squared_gradient_noise(constants: Constants) -> tuple[float, float]:
-    """Return (C_g L_f σ₀)² and (C_f σ₁)²: what the noise of y and of z does to the gradient zᵀ∇f(y)."""
+    """Return (C_g L_f σ₀)² and (C_f σ₁)²: the noise of y and of z in the gradient zᵀ∇f(y)."""
     y, z = constants.C_g * constants.L_f * constants.sigma0, constants.C_f * constants.sigma1
     return y * y, z * z
 
 
 def gaps_at_starts(eps0: float, eps: float) -> tuple[float, ...]:
-    """Return the gaps with which stages start that halve it until it is at most eps."""
+    """Return the gap at the start of each stage; stages halve it until it is at most eps."""
     eps0, eps = check_positive("eps0", eps0), check_positive("eps", eps)
     if eps >= eps0:
         raise InvalidParameter(f"eps={eps:g} is not below eps0={eps0:g}: the start is already good enough.")
-    n_stages = whole("n_stages", math.log2(eps0 / eps))
+    n_stages = round_up("n_stages", math.log2(eps0 / eps))
     return tuple(eps0 / 2.0**k for k in range(n_stages))
 
 
@@ -330,8 +330,8 @@ def usable_step(step_size: float) -> float:
     return step_size
 
 
-def whole(name: str, least: float) -> int:
-    """Return the smallest whole number that is at least so large; 1 or more."""
+def round_up(name: str, least: float) -> int:
+    """Return the smallest whole number that is at least `least`; 1 or more."""
     if not math.isfinite(least):
         raise InvalidParameter(
             f"{name} overflows: the constants ask for more than can be counted; rescale the problem."

@@ -1,4 +1,4 @@
-r"""A tracked y with a proof: RROSC with one batch a step for a non-linear f.
+r"""Plans for a tracked y, with a proof: RROSC with one batch a step for a non-linear f.
 
 ∇f is taken at a moving average of earlier batches. What that costs is of the order of the average's weight and not
 of 1/m, so that no batch has to grow. If ∇²f is Lipschitz, the plan below ends at the gap that it is asked for.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from stoic.checks import check_count, check_probability
 from stoic.errors import InvalidParameter
 from stoic.theory.plans import Constants, Plan, TruncatedStage, check_hessian_lipschitz
-from stoic.theory.theorems import gaps_at_starts, laid_out, usable_step, whole
+from stoic.theory.theorems import complete_stage, gaps_at_starts, round_up, usable_step
 
 
 def tracked_plan(
@@ -181,7 +181,7 @@ def _scales(constants: Constants, M_f: float) -> _Scales:
 
 def _stage(scales: _Scales, gap: float, delta: float, m: int) -> TruncatedStage:
     k, theta, Lambda = scales.constants, scales.theta(gap), scales.Lambda
-    ell, ell2 = math.log(1.0 / delta), math.log(2.0 / delta * whole("n_steps", 6401.0 * theta * Lambda / k.mu))
+    ell, ell2 = math.log(1.0 / delta), math.log(2.0 / delta * round_up("n_steps", 6401.0 * theta * Lambda / k.mu))
     noise_y, noise_z = theta * ell2 * k.C_g * k.L_f * k.sigma0, (ell + 1.0) * k.C_f * k.sigma1
     bounds = (
         7e5 * noise_y * noise_y / m / gap,  # term 6
@@ -191,8 +191,8 @@ def _stage(scales: _Scales, gap: float, delta: float, m: int) -> TruncatedStage:
         m * k.mu,  # νσ₁ ≤ σ₁√(T/m)
     )
     step_size = usable_step(1.0 / max(bounds) if all(map(math.isfinite, bounds)) else 0.0)
-    n_steps = whole("n_steps", 40.0 / k.mu / step_size)
+    n_steps = round_up("n_steps", 40.0 / k.mu / step_size)
     spread = k.sigma0 / k.C_g
-    c = whole("reference_block_size", 13.5 * k.mu * spread * spread / gap)  # νσ₀ ≤ C_g D
-    stage = laid_out(k, gap, delta, step_size, n_steps, m, c)
+    c = round_up("reference_block_size", 13.5 * k.mu * spread * spread / gap)  # νσ₀ ≤ C_g D
+    stage = complete_stage(k, gap, delta, step_size, n_steps, m, c)
     return replace(stage, weight=80.0 * theta * Lambda * step_size)

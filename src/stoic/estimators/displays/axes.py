@@ -1,4 +1,4 @@
-"""Axes: those that a picture is drawn on."""
+"""Axes to draw in, and their labels."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
-    """Return the axes that were given, or new ones, in a figure of pyplot's."""
+def pyplot_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
+    """Return the axes that were given, or those of a new pyplot figure."""
     if ax is not None:
         return ax
     try:
@@ -20,6 +20,6 @@ def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
 
 
 def tidy(ax: "Axes", **labels: Any) -> None:
-    """Give axes their labels, and take away the frame that says nothing."""
+    """Label axes, and hide the top and right sides of their frame."""
     ax.set(**labels)
     ax.spines[["top", "right"]].set_visible(False)

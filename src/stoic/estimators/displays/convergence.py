@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from stoic.errors import InvalidProblem
-from stoic.estimators.displays.axes import axes_for, tidy
+from stoic.estimators.displays.axes import pyplot_axes, tidy
 from stoic.reports.palette import COLORS, GRAY
 from stoic.solve.result import Record
 
@@ -68,7 +68,7 @@ class ConvergenceDisplay:
             raise InvalidProblem(
                 "the history has no 'objective'; fit a model, or give minimize(..., observers={'objective': F})."
             )
-        ax = axes_for(ax, (5.5, 3.6))
+        ax = pyplot_axes(ax, (5.5, 3.6))
         phases = np.array([record.get("phase", 1) for record in self.history])
         self._draw(ax, phases == 0, "average over groups", GRAY)
         self._draw(ax, phases == 1, "groups at risk", COLORS[0])

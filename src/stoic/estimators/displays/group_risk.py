@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.estimators.displays.axes import axes_for, tidy
+from stoic.estimators.displays.axes import pyplot_axes, tidy
 from stoic.estimators.scoring import errors_of
 from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
@@ -126,7 +126,7 @@ class GroupRiskDisplay:
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw in axes that are given, or in new ones, and return them."""
         order = np.argsort(self.risks)
-        ax = axes_for(ax, (5.5, 1.2 + 0.32 * len(order)))
+        ax = pyplot_axes(ax, (5.5, 1.2 + 0.32 * len(order)))
         places = np.arange(len(order))
         ends = _TWO_ERRORS * self.errors[order]
         dots: dict[str, Any] = {"fmt": "o", "color": COLORS[0], "capsize": 2.5, "zorder": 3}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.errors import InvalidProblem
-from stoic.estimators.displays.axes import axes_for, tidy
+from stoic.estimators.displays.axes import pyplot_axes, tidy
 from stoic.estimators.tail_index import distances, hill
 from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_vector
@@ -130,7 +130,7 @@ def _pair(axes: "NDArray[Any] | None") -> "NDArray[Any]":
         if len(pair) != 2:
             raise InvalidProblem(f"{len(pair)} axes were given; two are needed.")
         return pair
-    left = axes_for(None, (9.0, 3.6))
+    left = pyplot_axes(None, (9.0, 3.6))
     figure: Any = left.figure
     left.remove()
     return np.asarray(figure.subplots(1, 2))

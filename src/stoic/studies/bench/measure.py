@@ -36,7 +36,7 @@ from stoic.studies.bench.workloads import (
 )
 from stoic.studies.shared.timing import Measure, Range, exponent, machine, seconds_of, take_turns, versions
 
-Progress: TypeAlias = Callable[[int, str], None]
+BenchProgress: TypeAlias = Callable[[int, str], None]
 _LEAST_EPOCHS = 10
 
 
@@ -45,7 +45,7 @@ def run_bench(
     *,
     repetitions: int = 5,
     only: Iterable[str] = (),
-    progress: Progress | None = None,
+    progress: BenchProgress | None = None,
     callback: Callable[[Report], None] | None = None,
 ) -> Report:
     """Measure the metrics of `TARGETS`, each as the median over repetitions.
@@ -86,7 +86,7 @@ def run_bench(
     wanted = tuple(only)
     for name in wanted:
         if name not in TARGETS:
-            raise InvalidParameter(f"only={name!r} is no figure; figures: {', '.join(TARGETS)}.")
+            raise InvalidParameter(f"only={name!r} is not a figure; figures: {', '.join(TARGETS)}.")
     load = replace(WORKLOADS[size])  # a copy, so that its data are freed in the end
     names = tuple(name for name in TARGETS if not wanted or name in wanted)
     report = Report(size, repetitions, (), machine(), versions(), pending=names)
@@ -102,7 +102,7 @@ def run_bench(
 class _Turns:
     """Repetitions of one metric, and the bar that shows them."""
 
-    def __init__(self, done: int, repetitions: int, name: str, progress: Progress) -> None:
+    def __init__(self, done: int, repetitions: int, name: str, progress: BenchProgress) -> None:
         self.done, self.repetitions, self.name, self.progress = done, repetitions, name, progress
         progress(done, name)
 

@@ -23,7 +23,7 @@ from stoic.solvers import Method
 from stoic.solvers.rosc import ROSC
 from stoic.truncation import Levels
 
-Engine: TypeAlias = Literal["compiled", "plain"]
+EngineName: TypeAlias = Literal["compiled", "plain"]
 
 ALPHA, L1_RATIO = 1e-4, 0.5
 N_GROUPS = 6
@@ -102,14 +102,14 @@ class Workload:
     def by_row_length(self) -> Iterator[BenchData]:
         """Yield data sets whose rows have more and more non-zeros, d fixed."""
         for length in self.row_lengths:
-            yield self._grown(length, self.widths[len(self.widths) // 2])
+            yield self._data_of_size(length, self.widths[len(self.widths) // 2])
 
     def by_width(self) -> Iterator[BenchData]:
         """Yield data sets with more and more columns, the non-zeros per row fixed."""
         for d in self.widths:
-            yield self._grown(self.row_lengths[0], d)
+            yield self._data_of_size(self.row_lengths[0], d)
 
-    def _grown(self, length: float, d: int) -> BenchData:
+    def _data_of_size(self, length: float, d: int) -> BenchData:
         n = math.ceil(self.growth_entries / length)
         data = e2006_like(seed=0, n_train=n, n_test=0, d=d, mean_row_length=length)
         return BenchData(data.X_train, data.y_train)
@@ -152,7 +152,7 @@ def rosc(
 
 
 def seconds_per_row(
-    problem: Problem, solver: ROSC, *, engine: Engine = "compiled", w0: Vector | None = None
+    problem: Problem, solver: ROSC, *, engine: EngineName = "compiled", w0: Vector | None = None
 ) -> float:
     """Return the time of a step by rows drawn, from the first record of a solve to its last.
 
@@ -170,7 +170,7 @@ def seconds_per_row(
 
 
 def solve(
-    problem: Problem, method: str | Method, budget: int, *, engine: Engine = "compiled", **options: Any
+    problem: Problem, method: str | Method, budget: int, *, engine: EngineName = "compiled", **options: Any
 ) -> Result:
     """Return a result that ran to its end; a half one would be timed as if it were whole."""
     result = minimize(problem, method, budget, seed=0, engine=engine, **options)

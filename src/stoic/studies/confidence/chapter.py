@@ -19,7 +19,7 @@ from stoic.studies.confidence.tables import (
     rival_lines,
 )
 from stoic.studies.confidence.words import TITLE, dashes_of, short, unfinished, what_was_run
-from stoic.studies.shared.notes import configuration, machine
+from stoic.studies.shared.notes import configuration_section, machine_section
 
 _GROUP = "tails"
 
@@ -33,10 +33,10 @@ def tails_chapter(results: TailsResults, command: str) -> Chapter:
         "tails-summary": ("Quantiles in numbers", _summary(results)),
         "tails-laws": ("Laws and methods", _laws(results)),
         "tails-failures": ("Runs that failed", _failures(results)),
-        "tails-machine": ("Seed, versions and machine", machine(results.facts, results.spec.seed)),
+        "tails-machine": ("Seed, versions and machine", machine_section(results.facts, results.spec.seed)),
         "tails-configuration": (
             "Commands and settings",
-            configuration(results.facts, results.spec, command),
+            configuration_section(results.facts, results.spec, command),
         ),
     }
     return Chapter("tails", TITLE, _headline(results), sections, charts, results.methods)

@@ -24,7 +24,7 @@ _T45, _T25 = math.sqrt(4.5 / 2.5), math.sqrt(2.5 / 0.5)  # deviations of Student
 _MEAN, _DEVIATION = 2.5 / 1.5, math.sqrt(2.5 / (1.5**2 * 0.5))  # of Pareto(a): a/(a − 1), √(a/((a − 1)²(a − 2)))
 _LOG_MEAN, _LOG_DEVIATION = math.exp(0.5), math.sqrt((math.e - 1.0) * math.e)  # of exp(N), N standard normal
 
-NOISES: dict[str, Draw] = {
+UNIT_NOISES: dict[str, Draw] = {
     "gaussian": lambda shape, rng: rng.standard_normal(shape),
     "t4.5": lambda shape, rng: rng.standard_t(4.5, shape) / _T45,
     "t2.5": lambda shape, rng: rng.standard_t(2.5, shape) / _T25,
@@ -56,7 +56,7 @@ class GroupLaw:
     Parameters
     ----------
     noise : str
-        One of `NOISES`; all have variance 1, so that F is the same for each.
+        One of `UNIT_NOISES`; all have variance 1, so that F is the same for each.
     where : {"labels", "features", "both"}
         What has that noise; the rest is Gaussian.
     d : int
@@ -85,8 +85,8 @@ class GroupLaw:
     deviations: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
 
     def __post_init__(self) -> None:
-        if self.noise not in NOISES:
-            raise InvalidParameter(f"noise={self.noise!r} is not one of {', '.join(NOISES)}.")
+        if self.noise not in UNIT_NOISES:
+            raise InvalidParameter(f"noise={self.noise!r} is not one of {', '.join(UNIT_NOISES)}.")
         if self.where not in PLACES:
             raise InvalidParameter(f"where={self.where!r} is not one of {', '.join(PLACES)}.")
         check_count("d", self.d, low=self.p - 1)
@@ -142,8 +142,8 @@ class GroupLaw:
 
     def draw(self, n: int, rng: Generator) -> tuple[Array, Vector]:
         """Return n rows of each group and their labels: row p·k + i is the k-th of group i."""
-        features = NOISES[self.noise if self.where != "labels" else "gaussian"]
-        labels = NOISES[self.noise if self.where != "features" else "gaussian"]
+        features = UNIT_NOISES[self.noise if self.where != "labels" else "gaussian"]
+        labels = UNIT_NOISES[self.noise if self.where != "features" else "gaussian"]
         X = features((n, self.p, self.d), rng)
         y = np.einsum("npd,pd->np", X, self.models) + np.array(self.deviations) * labels((n, self.p), rng)
         return X.reshape(-1, self.d), y.ravel()

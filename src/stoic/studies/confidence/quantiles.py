@@ -119,13 +119,13 @@ def ratio_band(above: ArrayLike, delta: float, below: ArrayLike, other: float) -
     half = 0.5 * (1.0 + CONFIDENCE)
     top, bottom = quantile_band(above, delta, half), quantile_band(below, other, half)
     return Band(
-        _over(top.value, bottom.value),
-        0.0 if bottom.is_open else _over(top.low, bottom.high),
-        math.inf if top.is_open else _over(top.high, bottom.low),
+        _ratio(top.value, bottom.value),
+        0.0 if bottom.is_open else _ratio(top.low, bottom.high),
+        math.inf if top.is_open else _ratio(top.high, bottom.low),
     )
 
 
-def _over(top: float, bottom: float) -> float:
+def _ratio(top: float, bottom: float) -> float:
     if math.isinf(bottom):
         return math.nan if math.isinf(top) else 0.0
     return top / bottom if bottom > 0.0 else math.inf

@@ -4,9 +4,16 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import field_validator, model_validator
 
-from stoic.studies.confidence.laws import NOISES, GroupLaw
+from stoic.studies.confidence.laws import UNIT_NOISES, GroupLaw
 from stoic.studies.confidence.methods import ALONE, OURS, RIVALS
-from stoic.studies.shared.settings import Count, Positive, Seed, StudySettings, at_least_one, each_once
+from stoic.studies.shared.settings import (
+    CountField,
+    PositiveField,
+    SeedField,
+    StudySettings,
+    at_least_one,
+    each_once,
+)
 
 Place: TypeAlias = Literal["labels", "features", "both"]
 
@@ -35,19 +42,19 @@ class TailsSpec(StudySettings):
     seed : int
     """
 
-    noises: tuple[str, ...] = tuple(NOISES)
+    noises: tuple[str, ...] = tuple(UNIT_NOISES)
     places: tuple[Place, ...] = ("labels", "features", "both")
     methods: tuple[str, ...] = (*(name for name in OURS if name != ALONE), *RIVALS)
-    runs: Count = 2000
-    samples: Count = 20_000
-    rates: tuple[Count, ...] = (10_000, 20_000, 40_000, 100_000, 200_000, 400_000)
-    rate_runs: Count = 200
+    runs: CountField = 2000
+    samples: CountField = 20_000
+    rates: tuple[CountField, ...] = (10_000, 20_000, 40_000, 100_000, 200_000, 400_000)
+    rate_runs: CountField = 200
     rate_noises: tuple[str, ...] = ("gaussian", "t4.5", "t2.5")
     rate_methods: tuple[str, ...] = ("rrosc-tracked", "rrosc-growing", ALONE)
-    steps: tuple[Positive, ...] = HALF_DECADES
-    tune_runs: Count = 50
-    deviations: tuple[Positive, ...] = GroupLaw.deviations
-    seed: Seed = 0
+    steps: tuple[PositiveField, ...] = HALF_DECADES
+    tune_runs: CountField = 50
+    deviations: tuple[PositiveField, ...] = GroupLaw.deviations
+    seed: SeedField = 0
 
     _all_different = field_validator(*_SEVERAL, *_MAY_BE_EMPTY)(each_once)
     _not_empty = field_validator(*_SEVERAL)(at_least_one)
@@ -55,7 +62,7 @@ class TailsSpec(StudySettings):
     @field_validator("noises", "rate_noises")
     @classmethod
     def _known_noises(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return _among(names, NOISES, "noise")
+        return _among(names, UNIT_NOISES, "noise")
 
     @field_validator("methods", "rate_methods")
     @classmethod
@@ -79,5 +86,5 @@ class TailsSpec(StudySettings):
 def _among(names: tuple[str, ...], known: Any, what: str) -> tuple[str, ...]:
     for name in names:
         if name not in known:
-            raise ValueError(f"{name!r} is no {what}; there are {', '.join(known)}")
+            raise ValueError(f"{name!r} is not a {what}; there are {', '.join(known)}")
     return names

@@ -101,10 +101,10 @@ class Summary:
             self._step(one.cell.step),
             *words,
             in_words(one.over(one, last, 0.5)) if there and last < 0.5 else "–",
-            self._compared(one) if there else "–",
+            self._over_baseline(one) if there else "–",
             in_words(one.growth),
             f"{percent(one.truncated_y)}, {percent(one.truncated_z)}",
-            _lost(one),
+            _diverged(one),
         ]
 
     def _step(self, step: float) -> str:
@@ -113,19 +113,19 @@ class Summary:
         ends = {min(self.steps), max(self.steps)}
         return f"{step:g}" + (" (end of the grid)" if step in ends and len(ends) > 1 else "")
 
-    def _compared(self, one: MethodRuns) -> str:
+    def _over_baseline(self, one: MethodRuns) -> str:
         if self.baseline is None or self.deepest not in self.baseline.quantiles:
             return "–"
         return "1" if one is self.baseline else in_words(one.over(self.baseline, self.deepest))
 
 
-def _lost(one: MethodRuns) -> str:
+def _diverged(one: MethodRuns) -> str:
     words = f"{one.diverged:,} of {len(one.gaps):,}"
     return words + (f", and {one.failed:,} failed" if one.failed else "")
 
 
 def rival_caption(results: TailsResults) -> str:
-    """Return what the table of rivals is about."""
+    """Return the caption of the table of rivals."""
     names = listed([label(name) for name in results.spec.methods if name in PLAIN_RIVALS])
     return f"The best of {names}, by its last quantile: quantiles over those of {label(BASELINE)}"
 
@@ -201,7 +201,7 @@ def tails_summary(results: TailsResults) -> str:
     for setting in results.settings:
         summary = Summary(results, setting)
         name = f"\n{setting.name}, {setting.samples:,} samples of each group"
-        parts += [name, _without("truncated y, z", [summary.head, *summary.narrow_rows()])]
+        parts += [name, _columns_without("truncated y, z", [summary.head, *summary.narrow_rows()])]
     if lines := rival_lines(results):
         parts += [f"\n{rival_caption(results)}", in_columns([rival_head(results), *lines])]
     if results.rates:
@@ -209,6 +209,6 @@ def tails_summary(results: TailsResults) -> str:
     return "\n".join([*parts, *filter(None, [unfinished(results)])])
 
 
-def _without(column: str, rows: Sequence[Sequence[str]]) -> str:
+def _columns_without(column: str, rows: Sequence[Sequence[str]]) -> str:
     place = rows[0].index(column)
     return in_columns([[*row[:place], *row[place + 1 :]] for row in rows])

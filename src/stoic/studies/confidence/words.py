@@ -68,7 +68,7 @@ def dashes_of(methods: Sequence[str]) -> dict[str, str]:
 
 
 def what_was_run(results: TailsResults) -> str:
-    """Return what the study is, in a sentence or two."""
+    """Describe the study in a sentence or two."""
     spec = results.spec
     words = (
         f"{listed([label(name) for name in spec.methods])} minimized a KL group DRO risk whose optimum is known, "
@@ -85,7 +85,7 @@ def what_was_run(results: TailsResults) -> str:
 
 
 def unfinished(results: TailsResults) -> str:
-    """Return what of the study is missing; empty where nothing is."""
+    """Return a sentence on the runs that are missing; empty where none is."""
     if results.n_done == results.n_wanted:
         return ""
     return f"This study is not complete: {results.n_done:,} of {results.n_wanted:,} runs have ended."

@@ -1,8 +1,5 @@
 """The chapter of the report that shows the paper's experiment, and its sections in words."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from stoic.reports.html import Html, element, joined, table, terms
 from stoic.reports.page import Chapter
 from stoic.reports.words import percent
@@ -15,7 +12,7 @@ from stoic.studies.paper.runs import HOPELESS
 from stoic.studies.paper.spec import Spec
 from stoic.studies.paper.tables import FAILURE_HEAD, failure_rows
 from stoic.studies.paper.words import SELECTED_BY, noise_in_words
-from stoic.studies.shared.notes import configuration, fact, machine
+from stoic.studies.shared.notes import configuration_section, fact, machine_section
 
 _DRAWN = ("median", "mean square", "largest")
 
@@ -32,22 +29,25 @@ def chapter_of(results: Results, command: str) -> Chapter:
         "data": ("Data and noise", _data(results)),
         "selection": ("Choice of λ_reg and step size", _selection(spec)),
         "paper": ("What the paper says, and what was chosen here", _paper(spec)),
-        "machine": ("Seed, versions and machine", machine(results.facts, spec.seed)),
+        "machine": ("Seed, versions and machine", machine_section(results.facts, spec.seed)),
         "failures": ("Failed runs", _failures(results)),
-        "configuration": ("Commands and settings", configuration(results.facts, spec, command)),
+        "configuration": ("Commands and settings", configuration_section(results.facts, spec, command)),
     }
     return Chapter("reproduced", title(spec), overview.headline(results), sections, charts, spec.methods)
 
 
 def _data(results: Results) -> Html:
-    """Return what is known about the data and the noise."""
+    """Return facts about the data and the noise."""
     spec = results.spec
     facts = {str(name): fact(value) for name, value in results.facts.get("data", {}).items()}
     known: dict[str, object] = {"data": data_name(spec), "source": spec.data, **facts}
     if not spec.noise:
         return joined([terms(known), element("p", "The labels were used as they are, without added noise.")])
     drawn = results.facts.get("noise", {})
-    rows = [[name, noise_in_words(name), *map(fact, _drawn(drawn.get(name, {})))] for name in spec.noise]
+    rows = []
+    for name in spec.noise:
+        found = drawn.get(name, {})
+        rows.append([name, noise_in_words(name), *(fact(found.get(what, "–")) for what in _DRAWN)])
     note = (
         f"Each training row gets one of these kinds at random, and the kinds are the groups of the problem. "
         f"Sparse noise hits {percent(spec.sparse_share)} of its rows. Test labels are {spec.test_labels}. The "
@@ -55,10 +55,6 @@ def _data(results: Results) -> Html:
     )
     head = ("name", "noise", *_DRAWN)
     return joined([terms(known), table("Kinds of noise", head, rows), element("p", note, class_="note")])
-
-
-def _drawn(facts: Mapping[str, Any]) -> list[Any]:
-    return [facts.get(name, "–") for name in _DRAWN]
 
 
 def _selection(spec: Spec) -> Html:

@@ -50,7 +50,8 @@ def _of_the_data(spec: Spec) -> Iterator[Choice]:
 
 def _of_the_problem(spec: Spec) -> Iterator[Choice]:
     yield Choice("loss", "squared", listed(list(spec.losses)), spec.losses[0] == "squared")
-    yield Choice("temperature, λ in (7)", OPEN, _numbers(spec.temperatures), agrees=True)
+    temperatures = listed([f"{value:g}" for value in spec.temperatures])
+    yield Choice("temperature, λ in (7)", OPEN, temperatures, agrees=True)
     both = set(spec.regularizers) == {"l1", "l2"}
     yield Choice("regularizers", "L1 and L2", listed([label(name) for name in spec.regularizers]), both)
 
@@ -70,10 +71,6 @@ def _of_the_runs(spec: Spec) -> Iterator[Choice]:
     yield Choice("training rows set aside for validation", "10 %", percent(spec.validation_share), share)
     yield Choice("validation errors are reduced to", OPEN, f"their {SELECTED_BY[spec.selection]}", agrees=True)
     yield Choice("trials with fresh noise", "5", str(spec.trials), spec.trials == 5)
-
-
-def _numbers(values: Sequence[float]) -> str:
-    return listed([f"{value:g}" for value in values])
 
 
 def _grid(values: Sequence[float]) -> str:

@@ -12,12 +12,12 @@ from stoic.datasets.noise import add_noise, make_noises
 from stoic.datasets.synthetic import e2006_like
 from stoic.datasets.tables import read_table
 from stoic.errors import InvalidParameter
+from stoic.inners.designs import Matrix
 from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
 from stoic.studies.paper.spec import Spec
 from stoic.studies.shared.seeds import generator
 
-Matrix: TypeAlias = Any  # an array or a CSR matrix
 Codes: TypeAlias = NDArray[np.intp]
 
 
@@ -41,7 +41,7 @@ class Material(NamedTuple):
     group_names: tuple[str, ...]
 
 
-def prepare(spec: Spec) -> Material:
+def prepare_material(spec: Spec) -> Material:
     """Read or make the data, and put the training rows into the order that a seed gives."""
     train, test, names = _load(spec)
     order = generator(spec.seed, "validation rows").permutation(len(train.y))
@@ -74,7 +74,7 @@ def _ungrouped(X: Matrix, y: Vector) -> DataRows:
     return DataRows(X, y, np.zeros(len(y), dtype=np.intp))
 
 
-def noisy(rows: DataRows, spec: Spec, *names: str | float) -> DataRows:
+def with_noise(rows: DataRows, spec: Spec, *names: str | float) -> DataRows:
     """Return the rows with noise on their labels, the kinds of noise as groups; the names seed it."""
     if not spec.noise:
         return rows
@@ -102,7 +102,7 @@ def description(material: Material, spec: Spec) -> dict[str, Any]:
 
 def noise_of_the_grid(material: Material, spec: Spec) -> dict[str, dict[str, float]]:
     """Return the size of the noise of the grid, by kind."""
-    rows = noisy(material.train, spec, "grid")
+    rows = with_noise(material.train, spec, "grid")
     by_kind = {name: (rows.y - material.train.y)[rows.groups == k] for k, name in enumerate(spec.noise)}
     return {
         name: {
@@ -115,7 +115,7 @@ def noise_of_the_grid(material: Material, spec: Spec) -> dict[str, dict[str, flo
     }
 
 
-def first(rows: DataRows, n: int) -> DataRows:
+def first_rows(rows: DataRows, n: int) -> DataRows:
     """Return the first n rows; of a CSR matrix without a copy."""
     if isinstance(rows.X, np.ndarray):
         return DataRows(rows.X[:n], rows.y[:n], rows.groups[:n])
@@ -124,12 +124,12 @@ def first(rows: DataRows, n: int) -> DataRows:
     return DataRows(sparse.csr_array(parts, shape=(n, rows.X.shape[1])), rows.y[:n], rows.groups[:n])
 
 
-def last(rows: DataRows, start: int) -> DataRows:
-    """Return the rows from a place on."""
+def last_rows(rows: DataRows, start: int) -> DataRows:
+    """Return the rows from number `start` on."""
     return DataRows(rows.X[start:], rows.y[start:], rows.groups[start:])
 
 
-def save(material: Material, folder: Path) -> None:
+def save_material(material: Material, folder: Path) -> None:
     """Write the arrays as files that processes can map into memory."""
     for part in ("train", "test"):
         for name, array in _arrays(getattr(material, part)).items():
@@ -137,8 +137,8 @@ def save(material: Material, folder: Path) -> None:
     np.savez(folder / "rest.npz", n_fit=material.n_fit, names=np.array(material.group_names))
 
 
-def load(folder: Path) -> Material:
-    """Return what was saved; the arrays are read from the files as they are needed."""
+def load_material(folder: Path) -> Material:
+    """Return saved material; the arrays are read from the files as they are needed."""
     with np.load(folder / "rest.npz") as rest:
         n_fit, names = int(rest["n_fit"]), tuple(str(name) for name in rest["names"])
     return Material(_mapped(folder, "train"), _mapped(folder, "test"), n_fit, names)

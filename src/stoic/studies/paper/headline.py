@@ -22,7 +22,7 @@ def data_name(spec: Spec) -> str:
 
 
 def title(spec: Spec) -> str:
-    """Return what the experiment is about, in a few words."""
+    """Return the title of the experiment."""
     kind = "heavy-tailed " if any(name.startswith(_HEAVY) for name in spec.noise) else ""
     return f"Test error {f'under {kind}noise' if spec.noise else 'of group DRO'}: {data_name(spec)}"
 
@@ -52,22 +52,19 @@ def what_came_out(results: Results) -> Iterator[tuple[str, str]]:
 def _in_words(verdict: Verdict) -> str:
     lowest, steadiest = verdict.lowest, verdict.steadiest
     if lowest is None:
-        return " ".join([_nothing(verdict), *map(_infinite, verdict.without_mean)])
-    words = [f"{_method(lowest)} has the lowest mean test MSE, {_mse(lowest)}{_after(lowest, verdict.next)}."]
+        start = "No method has a finite mean." if verdict.without_mean else "No trial has ended yet."
+        return " ".join([start, *map(_no_mean, verdict.without_mean)])
+    words = [f"{_method(lowest)} has the lowest mean test MSE, {_mse(lowest)}{_runner_up(lowest, verdict.next)}."]
     if steadiest is None:
         words.append("With a single trial there is no standard deviation.")
     elif steadiest is lowest:
         words.append(f"{_method(lowest)} also has the smallest standard deviation.")
     else:
         words.append(f"The smallest standard deviation is that of {_method(steadiest)}, {_mse(steadiest)}.")
-    return " ".join([*words, *map(_infinite, verdict.without_mean)])
+    return " ".join([*words, *map(_no_mean, verdict.without_mean)])
 
 
-def _nothing(verdict: Verdict) -> str:
-    return "No method has a finite mean." if verdict.without_mean else "No trial has ended yet."
-
-
-def _after(lowest: SummaryLine, following: SummaryLine | None) -> str:
+def _runner_up(lowest: SummaryLine, following: SummaryLine | None) -> str:
     if following is None:
         return ""
     words = f"; {_method(following)} follows with {_mse(following)}"
@@ -77,7 +74,7 @@ def _after(lowest: SummaryLine, following: SummaryLine | None) -> str:
     return words
 
 
-def _infinite(line: SummaryLine) -> str:
+def _no_mean(line: SummaryLine) -> str:
     if line.diverged:
         return f"{_method(line)} diverged in {line.diverged} of {line.ended} trials and has no finite mean."
     return f"{_method(line)} ended with an infinite error in some trial and has no finite mean."
@@ -112,7 +109,7 @@ def _leads(method: str, verdict: Verdict) -> bool:
 
 
 def unfinished(results: Results) -> str:
-    """Return what of the experiment is missing; empty where nothing is."""
+    """Return a sentence on the runs that are missing; empty where none is."""
     spec = results.spec
     cells, there = len(list(grid_of(spec))), len(results.grid)
     if there < cells:

@@ -73,14 +73,14 @@ def _switches(results: Results) -> Html:
         switch("Against", "x", {"samples": "samples", "seconds": "seconds"}),
         switch("Error axis", "yscale", scale, "log" if is_wide(means) else "linear"),
         switch("Effort axis", "xscale", scale),
-        switch("Cells chosen by", "selection", _ways(spec)),
+        switch("Cells chosen by", "selection", _selection_names(spec)),
     ]
     if len(problems(spec)) > 1:
         parts.append(menu("Problem", "problem", _problem_names(spec)))
     return element("form", *parts, class_="switches", aria_label="What the charts of the test error show")
 
 
-def _ways(spec: Spec) -> dict[str, str]:
+def _selection_names(spec: Spec) -> dict[str, str]:
     return {name: SELECTED_BY[name] for name in selections(spec)}
 
 
@@ -131,7 +131,7 @@ def grid(results: Results, charts: list[Chart]) -> Html:
     spec, maps = results.spec, {chart["id"]: chart for chart in charts if chart["kind"] == "grid"}
     if not maps:
         return element("p", "No cell of the grid has ended yet.")
-    parts = [switch("Validation error", "grid_selection", _ways(spec))]
+    parts = [switch("Validation error", "grid_selection", _selection_names(spec))]
     if len(problems(spec)) > 1:
         parts.append(menu("Problem", "grid_problem", _problem_names(spec)))
     note = (

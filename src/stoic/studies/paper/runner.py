@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Unpack
 
 from stoic.errors import SolveFailed
-from stoic.studies.paper.data import description, noise_of_the_grid, prepare, save
+from stoic.studies.paper.data import description, noise_of_the_grid, prepare_material, save_material
 from stoic.studies.paper.results import SELECTIONS
 from stoic.studies.paper.runs import Run, execute, grid_of, settings_of
 from stoic.studies.paper.selection import chosen_cells, stored_grid
@@ -86,8 +86,8 @@ class _Runner:
         self.session.progress(0, 0, "data")
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir()
-        material = prepare(self.spec)
-        save(material, self.scratch)
+        material = prepare_material(self.spec)
+        save_material(material, self.scratch)
         self.session.store.set_fact("data", description(material, self.spec))
         self.session.store.set_fact("noise", noise_of_the_grid(material, self.spec))
         self.is_prepared = True

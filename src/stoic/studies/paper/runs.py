@@ -21,7 +21,7 @@ from stoic.solve.driver import minimize
 from stoic.solve.result import Record, Result
 from stoic.solvers import METHODS, Method
 from stoic.solvers.base import AnySolver
-from stoic.studies.paper.data import Material, first, last, load, noisy
+from stoic.studies.paper.data import Material, first_rows, last_rows, load_material, with_noise
 from stoic.studies.paper.scores import Score, Scores, mean_squared, robust_mean_squared, worst_group
 from stoic.studies.paper.spec import Spec
 from stoic.studies.shared.methods import UNTUNED, with_step
@@ -108,7 +108,7 @@ def execute(run: Run, spec: Spec, folder: Path) -> Outcome:
 
 @lru_cache(maxsize=1)
 def _worker(spec: Spec, folder: Path) -> "Worker":
-    return Worker(spec, load(folder))
+    return Worker(spec, load_material(folder))
 
 
 class _Task(NamedTuple):
@@ -155,12 +155,12 @@ class Worker:
     def _make_task(self, phase: Phase, repetition: int, loss: str) -> _Task:
         spec, material = self.spec, self.material
         if phase == "grid":
-            train = noisy(material.train, spec, "grid")
-            fit, seen, scores = first(train, material.n_fit), last(train, material.n_fit), _VALIDATION
+            train = with_noise(material.train, spec, "grid")
+            fit, seen, scores = first_rows(train, material.n_fit), last_rows(train, material.n_fit), _VALIDATION
         else:
-            fit, seen, scores = noisy(material.train, spec, "train", repetition), material.test, _TEST
+            fit, seen, scores = with_noise(material.train, spec, "train", repetition), material.test, _TEST
             if spec.test_labels == "noisy":
-                seen = noisy(seen, spec, "test", repetition)
+                seen = with_noise(seen, spec, "test", repetition)
         return _Task(GroupLoss(fit.X, fit.y, fit.groups, loss=loss), Scores(seen, scores))
 
     def _pilot(self, run: Run, task: _Task) -> Pilot:

@@ -9,7 +9,15 @@ from stoic.datasets.noise import NOISES, make_noises
 from stoic.reports.palette import PAPER_METHODS
 from stoic.solvers import METHODS
 from stoic.studies.shared.methods import UNTUNED
-from stoic.studies.shared.settings import Count, Positive, Seed, Share, StudySettings, at_least_one, each_once
+from stoic.studies.shared.settings import (
+    CountField,
+    PositiveField,
+    SeedField,
+    ShareField,
+    StudySettings,
+    at_least_one,
+    each_once,
+)
 
 DECADES = tuple(float(f"1e{k}") for k in range(-5, 6))
 """10^−5 … 10^5, the paper's grid for the weight of the regularizer and for the step size."""
@@ -31,7 +39,7 @@ class Spec(StudySettings):
     noise : tuple of str
         Kinds of label noise, each row of the training data gets one; none: the labels as they are.
     sparse_share : float
-        Share of the rows that sparse noise hits.
+        ShareField of the rows that sparse noise hits.
     losses, temperatures : tuples
         The first of each makes the figures; the protocol is repeated for the others.
     regularizers, methods : tuples of str
@@ -53,28 +61,28 @@ class Spec(StudySettings):
 
     data: str = "e2006-like"
     data_dir: str | None = None
-    size: Positive = 1.0
+    size: PositiveField = 1.0
     target: str | None = None
     group: str | None = None
-    test_share: Share = 0.2
+    test_share: ShareField = 0.2
     noise: tuple[str, ...] = tuple(NOISES)
-    sparse_share: Share = 0.1
+    sparse_share: ShareField = 0.1
     losses: tuple[Literal["squared", "huber", "absolute"], ...] = ("squared",)
-    temperatures: tuple[Positive, ...] = (1000.0,)
+    temperatures: tuple[PositiveField, ...] = (1000.0,)
     regularizers: tuple[Literal["l1", "l2"], ...] = ("l1", "l2")
     methods: tuple[str, ...] = (*PAPER_METHODS, "rrosc-tracked", "auto")
-    alphas: tuple[Positive, ...] = DECADES
-    steps: tuple[Positive, ...] = DECADES
-    radius: Positive = 100.0
-    batch_size: Count = 4
-    n_stages: Count = 4
-    budget: Count = 400_000
-    trials: Count = 5
+    alphas: tuple[PositiveField, ...] = DECADES
+    steps: tuple[PositiveField, ...] = DECADES
+    radius: PositiveField = 100.0
+    batch_size: CountField = 4
+    n_stages: CountField = 4
+    budget: CountField = 400_000
+    trials: CountField = 5
     selection: Literal["plain", "robust"] = "plain"
-    validation_share: Share = 0.1
+    validation_share: ShareField = 0.1
     test_labels: Literal["clean", "noisy"] = "clean"
-    evaluations: Count = 40
-    seed: Seed = 0
+    evaluations: CountField = 40
+    seed: SeedField = 0
 
     _all_different = field_validator(
         "losses", "temperatures", "regularizers", "methods", "alphas", "steps", "noise"
@@ -88,7 +96,7 @@ class Spec(StudySettings):
     def _known_methods(cls, methods: tuple[str, ...]) -> tuple[str, ...]:
         for name in methods:
             if name not in METHODS:
-                raise ValueError(f"{name!r} is no method; methods: {', '.join(sorted(METHODS))}")
+                raise ValueError(f"{name!r} is not a method; methods: {', '.join(sorted(METHODS))}")
             if not {"step_size", "steps"} & {field.name for field in fields(cast("Any", METHODS[name]()))}:
                 raise ValueError(f"{name!r} has no step size to choose from a grid")
         return methods

@@ -40,7 +40,7 @@ _NOISES: Mapping[str, str] = {
 
 
 def noise_in_words(name: str) -> str:
-    """Return what a kind of noise is.
+    """Describe a kind of noise.
 
     Examples
     --------

@@ -55,7 +55,9 @@ class Database:
             self._db.executescript(_FACTS + self.tables)
         except sqlite3.DatabaseError as error:
             self._db.close()
-            raise DamagedStore(f"{str(self.path)!r} is no store of stoic: {error}; use another folder.") from error
+            raise DamagedStore(
+                f"{str(self.path)!r} is not a store of stoic: {error}; use another folder."
+            ) from error
 
     @classmethod
     def of_study(cls, folder: Path) -> Self:
@@ -90,7 +92,7 @@ class Database:
             self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
 
     def facts(self) -> dict[str, Any]:
-        """Return what is known about the experiment."""
+        """Return all facts about the experiment."""
         return {name: json.loads(value) for name, value in self._db.execute("SELECT * FROM facts ORDER BY name")}
 
     def claim(self, settings: Mapping[str, Any], command: str, *, free: Container[str]) -> None:

@@ -13,11 +13,7 @@ UNTUNED = 0.0
 def with_step(method: str, step: float) -> Any:
     """Return a method with a step size, or with sequences that start at it; all else is open."""
     recipe: Any = METHODS[method]()
-    if "steps" in {field.name for field in fields(recipe)}:
-        return replace(recipe, steps=PowerLaw(step, 1.0), weights=_weights(method), answer="last")
+    if "steps" in {field.name for field in fields(recipe)}:  # ASC-PG, SCGD: sequences for strong convexity
+        weights = PowerLaw(1.0, 0.8 if method == "asc-pg" else 2.0 / 3.0)
+        return replace(recipe, steps=PowerLaw(step, 1.0), weights=weights, answer="last")
     return replace(recipe, step_size=step)
-
-
-def _weights(method: str) -> PowerLaw:
-    """Return b_k ~ k^(−4/5) of ASC-PG, or k^(−2/3) of SCGD, for optimally strongly convex problems."""
-    return PowerLaw(1.0, 0.8 if method == "asc-pg" else 2.0 / 3.0)

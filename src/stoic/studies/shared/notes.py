@@ -19,7 +19,7 @@ def fact(value: Any) -> object:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def machine(facts: Mapping[str, Any], seed: int) -> Html:
+def machine_section(facts: Mapping[str, Any], seed: int) -> Html:
     """Return the seed, versions and the machine."""
     found = {str(name): fact(value) for name, value in facts.get("machine", {}).items()}
     versions = {str(name): fact(value) for name, value in facts.get("versions", {}).items()}
@@ -41,7 +41,7 @@ def _list(heading: str, pairs: Mapping[str, object]) -> Html:
     return element("div", element("h3", heading), content)
 
 
-def configuration(facts: Mapping[str, Any], settings: StudySettings, command: str) -> Html:
+def configuration_section(facts: Mapping[str, Any], settings: StudySettings, command: str) -> Html:
     """Return the commands and the settings, which a TOML file can hold."""
     made = facts.get("command")
     return joined(

@@ -147,7 +147,7 @@ def _results(execute: Callable[[Task], Found], tasks: Iterable[Task], jobs: int)
             yield task, execute(task)
         return
     pool = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    yield from pool(joblib.delayed(_named)(execute, task, os.getpid()) for task in tasks)
+    yield from pool(joblib.delayed(_with_task)(execute, task, os.getpid()) for task in tasks)
 
 
 def _until_done(attempt: Callable[[], None]) -> None:
@@ -167,13 +167,13 @@ def _until_done(attempt: Callable[[], None]) -> None:
             return
 
 
-def _named(execute: Callable[[Task], Found], task: Task, parent: int) -> tuple[Task, Found]:
-    _end_with(parent)
+def _with_task(execute: Callable[[Task], Found], task: Task, parent: int) -> tuple[Task, Found]:
+    _end_with_parent(parent)
     return task, execute(task)
 
 
 @lru_cache(maxsize=1)
-def _end_with(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     """Let this process end when its parent is killed; joblib's would wait for minutes."""
 
     def watch() -> None:

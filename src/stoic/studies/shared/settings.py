@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stoic.errors import InvalidParameter
 
-Positive: TypeAlias = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Count: TypeAlias = Annotated[int, Field(ge=1)]
-Share: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
-Seed: TypeAlias = Annotated[int, Field(ge=0)]
+PositiveField: TypeAlias = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+CountField: TypeAlias = Annotated[int, Field(ge=1)]
+ShareField: TypeAlias = Annotated[float, Field(gt=0.0, lt=1.0)]
+SeedField: TypeAlias = Annotated[int, Field(ge=0)]
 
 Values = TypeVar("Values", bound=tuple[Any, ...])
 AnySettings = TypeVar("AnySettings", bound="StudySettings")
@@ -97,7 +97,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _in_words(error: Any, kind: type[StudySettings]) -> str:
     where = ".".join(str(part) for part in error["loc"]) or "settings"
     if error["type"] == "extra_forbidden":
-        return f"{where} is no setting; settings: {', '.join(kind.model_fields)}"
+        return f"{where} is not a setting; settings: {', '.join(kind.model_fields)}"
     what = error["msg"].removeprefix("Value error, ")
     given = repr(error["input"])
     return f"{where}={given if len(given) <= 60 else given[:57] + '…'}: {what[0].lower() + what[1:]}"
