@@ -42,7 +42,7 @@ class CompiledEngine:
         self._given, self._problem = problem, translate(problem, cast("GroupLoss", meter.inner))
         self._adapter: Adapter | None = None
         self._counts: Rows = np.zeros(3, dtype=np.int64)  # of steps that are not yet in a chunk
-        self._settled: Any = None  # the state that is in the adapter's hands, where it is known
+        self._settled: Any = None  # the state of the vectors that the adapter owns, where it is known
         self._reached: Chunk = Chunk(None)  # where Ctrl-C ends the run, but for the steps not yet in a chunk
 
     def init(self, solver: AnySolver, problem: Problem, w0: Vector, rng: Generator) -> Any:

@@ -1,4 +1,4 @@
-"""What runs the steps of a solver in a kernel: the protocol, and what most of them share."""
+"""The protocol of adapters, which run the steps of a solver in a kernel, and what most of them share."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -13,7 +13,7 @@ Rows = NDArray[np.int64]
 
 
 class Live(NamedTuple):
-    """Stands for a state whose vectors are in an adapter's hands; t is the step that it has reached."""
+    """Placeholder of a state while an adapter owns its vectors, at step t; `settled` returns the state itself."""
 
     t: int
 
