@@ -310,7 +310,7 @@ def test_the_history_of_a_method_that_draws_has_none():
 
 def test_the_words():
     certificate = Certificate(0.01234, 0.05, math.nan, (), "fresh samples", 1000)
-    sentence = "F(w) − F* ≤ 0.0123 with probability at least 0.95, by 1000 fresh samples"
+    sentence = "F(w) − F* ≤ 0.0124 with probability at least 0.95, by 1000 fresh samples"
     assert str(certificate) == f"{sentence}."
     assumed = Certificate(0.01234, 0.05, 0.0042, ("a holds", "so does b"), "fresh samples", 1000)
     assert assumed.statement == f"{sentence}, if a holds and so does b."

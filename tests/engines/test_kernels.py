@@ -385,7 +385,7 @@ STEPS = {  # run by whole solves, in tests/engines
     "asc_pg_steps": "asc-pg",
     "scsc_steps": "scsc",
     "civr_steps": "civr",
-    "robust_mscg_steps": "mscg",  # in test_robust_and_boosted.py
+    "robust_mscg_steps": "mscg",  # in test_robust_means.py
 }
 
 

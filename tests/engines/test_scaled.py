@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from checks import generated, vectors
 from engines.vectors import STORAGE, explicit, make_scaled, matrix_of, regularizer_of, summed
-from stoic.engines.kernels import rows
+from stoic.engines.kernels import roots, rows
 from stoic.engines.kernels.vectors import scaled
 from stoic.engines.kernels.vectors.scaled import HOLDS, PEAK, SUM_A, TAIL, UC, UU, A, B
 from stoic.regularizers import prox_in_ball
@@ -77,7 +77,7 @@ def test_ball_theta_is_the_root(largest, ridge):
     sizes = [size for size in (0.0, 1e-3, 0.9, 1.1, 1e3, 1e80, 1e150) if size <= largest]
     for far, tail in itertools.product(sizes, sizes):  # in radii
         if math.hypot(far, tail) > 1.0 and far * ridge < 1e300:  # the ball is active, and θ a normal number
-            theta = scaled.ball_theta(far, tail, ridge)
+            theta = roots.ball_theta(far, tail, ridge)
             assert 0.0 < theta < 1.0, (far, tail)
             reached = math.hypot(theta * far * (1.0 + ridge) / (1.0 + theta * ridge), theta * tail)
             assert reached == pytest.approx(1.0, rel=1e-9), (far, tail)

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from certificate import test_conjugates
+from engines import runs, test_kernels
+from stoic import losses
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.inners.named_losses import resolve_loss
 from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
@@ -17,6 +20,13 @@ LOSSES = [
     Quantile(0.9, 0.7),
     Logistic(),
 ]
+
+
+def test_every_loss_is_an_example_wherever_losses_are_tested():
+    for examples in (LOSSES, test_conjugates.LOSSES, test_kernels.LOSSES, runs.LOSSES.values()):
+        assert {type(loss) for loss in examples} == set(losses.LOSSES.values())
+
+
 PREDICTIONS = np.linspace(-5.0, 5.0, 401)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Literal
 
 
@@ -49,11 +50,23 @@ class Certificate:
             return f"Nothing rigorous can be said about F(w) − F*: {self.advice}"
         if_so = f", if {' and '.join(self.assumptions)}" if self.assumptions else ""
         if self.route == "duality":
-            return f"F(w) − F* ≤ {self.bound:.3g}, by duality over all {self.samples} samples{if_so}."
+            return f"F(w) − F* ≤ {rounded_up(self.bound)}, by duality over all {self.samples} samples{if_so}."
         sure = f"with probability at least {1.0 - self.delta:g}"
-        return f"F(w) − F* ≤ {self.bound:.3g} {sure}, by {self.samples} fresh samples{if_so}."
+        return f"F(w) − F* ≤ {rounded_up(self.bound)} {sure}, by {self.samples} fresh samples{if_so}."
 
     def __str__(self) -> str:
         if math.isnan(self.estimate):
             return self.statement
         return f"{self.statement}\nA guess without a guarantee: F(w) − F* is about {self.estimate:.2g}."
+
+
+def rounded_up(bound: float, digits: int = 3) -> str:
+    """Return a bound as text with a few digits, never smaller than it is.
+
+    Examples
+    --------
+    >>> rounded_up(0.00612415), rounded_up(0.05)
+    ('0.00613', '0.05')
+    """
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(bound))
+    return f"{float(rounded):.{digits}g}"

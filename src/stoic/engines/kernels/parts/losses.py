@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stoic.codes import HUBER, LOGISTIC, QUANTILE, SQUARED, LossCode
+from stoic.codes import ABSOLUTE, HUBER, LOGISTIC, QUANTILE, SQUARED, LossCode
 from stoic.engines.kernels.jit import inlined
 
 
@@ -23,7 +23,9 @@ def loss_value(loss: LossCode, prediction: float, target: float) -> float:
     near = min(distance, loss.scale)
     if loss.kind == HUBER:
         return near * (2.0 * distance - near)
-    return near * ((distance - 0.5 * near) / loss.scale)
+    if loss.kind == ABSOLUTE:
+        return near * ((distance - 0.5 * near) / loss.scale)
+    return np.nan  # no such loss
 
 
 @inlined
@@ -42,4 +44,8 @@ def loss_slope(loss: LossCode, prediction: float, target: float) -> float:
         near = min(max(-residual, (loss.level - 1.0) * loss.scale), loss.level * loss.scale)
         return near / -loss.scale
     near = min(max(residual, -loss.scale), loss.scale)
-    return 2.0 * near if loss.kind == HUBER else near / loss.scale
+    if loss.kind == HUBER:
+        return 2.0 * near
+    if loss.kind == ABSOLUTE:
+        return near / loss.scale
+    return np.nan  # no such loss

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.codes import LINEAR, SMOOTH_CVAR, OuterCode
+from stoic.codes import LINEAR, LOGSUMEXP, SMOOTH_CVAR, OuterCode
 from stoic.engines.kernels.jit import kernel
 
 Floats = NDArray[np.float64]
@@ -22,10 +22,12 @@ def outer_gradient(outer: OuterCode, y: Floats, q: Floats) -> None:
     top, rest = -np.inf, 1.0
     if outer.kind == SMOOTH_CVAR:
         top, rest = threshold(q, outer.ordered, outer.capacity, outer.temperature)
-    else:
+    elif outer.kind == LOGSUMEXP:
         for i in range(p):
             if outer.weights[i] > 0.0 and not q[i] <= top:
                 top = q[i]
+    else:
+        top = np.nan  # no such function
     total = 0.0
     for i in range(p):
         if outer.weights[i] == 0.0:

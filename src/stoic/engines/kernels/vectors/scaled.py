@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.brackets import Bracket
 from stoic.engines.kernels.jit import inlined, kernel
-from stoic.engines.kernels.roots import is_wide, narrowed, next_point
+from stoic.engines.kernels.roots import ball_theta
 from stoic.engines.kernels.rows import dot, fetch, products, push, vector_dot
 
 Floats = NDArray[np.float64]
@@ -327,19 +326,6 @@ def settle_scaled(
     s[SUM_B] += s[B]
     s[SUM_TAIL] += s[TAIL]
     return theta
-
-
-@kernel
-def ball_theta(far: float, tail: float, ridge: float) -> float:
-    """Return the root θ in (0, 1) of (θ·far·(1 + ridge)/(1 + θ·ridge))² + (θ·tail)² = 1."""
-    if tail == 0.0:
-        return 1.0 / (far + (far - 1.0) * ridge)
-    bracket = Bracket(0.0, 1.0, -1.0, np.sqrt(far * far + tail * tail) - 1.0, 0.0)
-    while is_wide(bracket):
-        theta = next_point(bracket)
-        reach = theta * far * ((1.0 + ridge) / (1.0 + theta * ridge))
-        bracket = narrowed(bracket, theta, np.sqrt(reach * reach + theta * tail * theta * tail) - 1.0)
-    return bracket.low
 
 
 @kernel

@@ -1,40 +1,13 @@
-r"""Losses :math:`\ell(t, y)` of a prediction t = xᵀw and a target y: vectorized, convex and smooth in t."""
+"""Losses of the residual t − y: `Squared`, `Huber`, `Absolute` and `Quantile`."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, kl_div
 
 from stoic.checks import check_positive, check_probability
-from stoic.codes import ABSOLUTE, HUBER, LOGISTIC, QUANTILE, SQUARED, LossCode
-from stoic.errors import InvalidProblem
-from stoic.protocols import Array, Vector
-
-
-class Loss(Protocol):
-    r"""A loss :math:`\ell(t, y)`, convex in the prediction t.
-
-    Optional methods are called where a loss has them: ``check_target(y)`` raises `InvalidProblem` where a
-    target is not of the kind that the loss needs; ``second_derivative(prediction, target)``, in the prediction and
-    entry by entry, is what Newton's method needs. Two more are what a certificate by duality needs:
-    ``conjugate_gap(slope, prediction, target)`` is :math:`\ell(t, y) + \ell^*(\theta, y) - \theta t \ge 0` for the
-    convex conjugate :math:`\ell^*` in the prediction, without cancellation where slopes are in their range; and
-    ``slope_range(target)`` are the lowest and the highest θ at which :math:`\ell^*` is finite.
-    """
-
-    @property
-    def curvature(self) -> float:
-        """The least upper bound of the second derivative in the prediction."""
-        ...
-
-    def value(self, prediction: Array, target: Array) -> Array:
-        """Return the losses, entry by entry."""
-        ...
-
-    def derivative(self, prediction: Array, target: Array) -> Array:
-        """Return the derivatives in the prediction, entry by entry."""
-        ...
+from stoic.codes import ABSOLUTE, HUBER, QUANTILE, SQUARED, LossCode
+from stoic.protocols import Array
 
 
 @dataclass(frozen=True)
@@ -263,59 +236,6 @@ class Quantile:
         return _cut(residual, (self.level - 1.0) * self.smoothing, self.level * self.smoothing)
 
 
-@dataclass(frozen=True)
-class Logistic:
-    r"""The logistic loss :math:`\log(1 + e^{-yt})` of labels y = −1 or +1.
-
-    Use it to classify: :math:`1/(1 + e^{-t})` then estimates the probability of the label +1.
-
-    Examples
-    --------
-    >>> from stoic.losses import Logistic
-    >>> Logistic().value([0.0, -1e300], 1.0).round(4).tolist()
-    [0.6931, 1e+300]
-    """
-
-    curvature: ClassVar[float] = 0.25
-
-    @property
-    def code(self) -> LossCode:
-        """Its code in kernels."""
-        return LossCode(LOGISTIC)
-
-    def value(self, prediction: Array, target: Array) -> Array:
-        """Return log(1 + exp(−y t)) without overflow."""
-        return np.logaddexp(0.0, np.multiply(prediction, np.negative(target)))
-
-    def derivative(self, prediction: Array, target: Array) -> Array:
-        """Return −y / (1 + exp(y t)) without overflow."""
-        return np.negative(target) * np.exp(-np.logaddexp(0.0, np.multiply(prediction, target)))
-
-    def second_derivative(self, prediction: Array, target: Array) -> Array:
-        """Return σ(t)(1 − σ(t)) of the logistic function σ, without overflow."""
-        t = np.abs(np.multiply(prediction, target))
-        return np.exp(-t - 2.0 * np.log1p(np.exp(-t)))
-
-    def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
-        """Return the relative entropy of the probabilities −yθ and 1 + yθ to those at t, of −y and of y."""
-        margin, share = np.multiply(prediction, target), np.multiply(np.negative(target), slope)
-        return np.asarray(kl_div(share, expit(-margin)) + kl_div(1.0 - share, expit(margin)))
-
-    def slope_range(self, target: Array) -> tuple[Array, Array]:
-        """Return 0 and −y, the lower first."""
-        return np.minimum(np.negative(target), 0.0), np.maximum(np.negative(target), 0.0)
-
-    def check_target(self, y: Vector) -> None:
-        """Raise `InvalidProblem` unless every label is −1 or +1."""
-        wrong = np.abs(y) != 1.0
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise InvalidProblem(
-                f"y[{row}] = {y[row]:g}, but the logistic loss needs labels -1 and +1; "
-                f"convert labels 0 and 1 with 2 * y - 1."
-            )
-
-
 def _cut(x: Array, low: float, high: float) -> Array:
     """Return x cut to [low, high]; several times faster than numpy.clip on small arrays."""
     return np.minimum(np.maximum(x, low), high)
@@ -326,13 +246,3 @@ def _smoothed_gap(residual: Array, slope: Array, ends: tuple[float, float], s: f
     near = _cut(residual, ends[0] * s, ends[1] * s)
     missing = near - s * slope
     return missing * (0.5 * missing + (residual - near)) / s
-
-
-LOSSES: dict[str, type[Loss]] = {
-    "squared": Squared,
-    "huber": Huber,
-    "absolute": Absolute,
-    "quantile": Quantile,
-    "logistic": Logistic,
-}
-"""The losses by their names."""
