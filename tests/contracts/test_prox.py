@@ -111,7 +111,7 @@ def test_in_a_ball_without_end_the_prox_is_the_prox_bit_for_bit(name, v, c, step
 
 
 @every_regularizer
-@settings(generated, max_examples=100)
+@settings(generated, max_examples=50)
 @given(v=vectors(D, bound=1.0), c=vectors(D), sizes=sizes, step=steps, seed=seeds)
 def test_the_prox_in_a_ball_is_feasible_and_optimal(name, v, c, sizes, step, seed):
     regularizer, rng, (size, radius) = REGULARIZERS[name], np.random.default_rng(seed), sizes

@@ -93,6 +93,7 @@ def assert_interrupted_like_the_plain_engine(run, twin):
 @both_forms
 @pytest.mark.parametrize("raise_once", [interrupt_once, charge_once])
 @pytest.mark.parametrize("after", [1, 2, 5])
+@pytest.mark.sampled(4)
 def test_ctrl_c_in_a_kernel_keeps_the_steps_that_it_has_taken(monkeypatch, solver, regularizer, raise_once, after):
     run, twin = make_run(solver, regularizer), make_run(solver, regularizer)
     raise_once(monkeypatch, after)
@@ -274,6 +275,7 @@ def reads(monkeypatch):
 
 @every_solver
 @both_forms
+@pytest.mark.sampled(2)
 def test_without_observers_the_average_is_read_once_a_stage_and_twice_on_the_way(reads, solver, regularizer):
     """On the way, after a quarter and half of it, for a look back from the end."""
     problem = make_problem("csr-int32", "huber", regularizer=regularizer, intercept=True)

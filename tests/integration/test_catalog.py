@@ -13,7 +13,7 @@ CLASHING = [pair for pair in PAIRS if pair not in FITTING]
 
 
 @pytest.mark.parametrize(("method", "name"), FITTING)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_a_method_comes_within_one_percent_of_the_optimum(method, name):
     case = CASES[name]
     budget = 3 * BUDGET // 10 if method == "rrosc-tracked" else BUDGET  # whose steps are many and short
@@ -40,6 +40,7 @@ def test_newton_reaches_the_optimum_of_a_finite_sum_to_twelve_digits(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sampled(2)
 def test_rcivr_reaches_the_optimum_of_a_finite_sum_to_ten_digits(name):
     case = CASES[name]
     solver = stoic.RCIVR(rule="finite-sum")

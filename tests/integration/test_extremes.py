@@ -56,7 +56,7 @@ def check_progress(method, problem, budget=1500):
 
 @every_method
 @pytest.mark.parametrize("temperature", [1e-8, 1e-4, 1e4, 1e8])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_any_temperature_gives_an_answer_no_worse_than_the_start(method, temperature):
     check_progress(method, problem_for(method, outer=stoic.LogSumExp(temperature)))
 
@@ -69,7 +69,7 @@ def test_any_temperature_of_the_tail_mean_gives_an_answer_no_worse_than_the_star
 
 @every_method
 @pytest.mark.parametrize("scale", [1e-150, 1e-12, 1e6, 1e50, 1e150])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_labels_of_any_scale_give_a_finite_answer(method, scale):
     # Losses reach 1e300.
     problem = problem_for(method, y=scale * Y)
@@ -79,6 +79,7 @@ def test_labels_of_any_scale_give_a_finite_answer(method, scale):
 
 @every_method
 @pytest.mark.parametrize("wild", [1e12, 1e150, -1e150])
+@pytest.mark.sampled(2)
 def test_one_wild_label_gives_a_finite_answer(method, wild):
     y = Y.copy()
     y[4] = wild
@@ -111,12 +112,14 @@ def test_the_robust_methods_fit_the_rest_of_the_data_when_one_label_is_wild(meth
 
 @every_method
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.sampled(2)
 def test_features_of_another_scale_give_an_answer_no_worse_than_the_start(method, scale):
     check_progress(method, problem_for(method, X=scale * X))
 
 
 @every_method
 @pytest.mark.parametrize("scale", [1e-150, 1e100])
+@pytest.mark.sampled(2)
 def test_features_of_an_absurd_scale_give_a_finite_answer(method, scale):
     solve(method, problem_for(method, X=scale * X))
 
@@ -156,6 +159,7 @@ def test_one_variable_and_one_group_are_enough(method):
 
 @every_method
 @pytest.mark.parametrize("n_groups", [1, 3])
+@pytest.mark.sampled(2)
 def test_groups_of_one_row_are_fitted(method, n_groups):
     problem = problem_for(method, X=X[:n_groups], y=Y[:n_groups], groups=np.arange(n_groups))
     result = check_progress(method, problem)
@@ -214,6 +218,7 @@ def test_groups_of_very_different_sizes_are_all_drawn(method):
 
 @a_few_methods
 @pytest.mark.parametrize("alpha", [0.0, 1e-300, 1e-12, 1e12, 1e300])
+@pytest.mark.sampled(2)
 def test_any_penalty_gives_an_answer_no_worse_than_the_start(method, alpha):
     problem = problem_for(method)
     check_progress(method, stoic.Problem(problem.inner, problem.outer, stoic.L2(alpha)))
@@ -242,6 +247,7 @@ def test_a_start_far_away_gives_a_finite_answer(method, length):
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("engine", ["plain", "compiled"])
 @pytest.mark.parametrize("share", [0.1, 0.01])
+@pytest.mark.sampled(2)
 def test_rare_events_are_no_outliers(share, engine, storage):
     """Most samples agree to the last bit at the start; those that do not are what the answer is made of."""
     n = 20_000

@@ -80,7 +80,7 @@ def test_killed_again_and_again_it_ends_with_the_same_tables(config, undisturbed
     assert tables(folder) == tables(undisturbed[0])
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("by", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.every)])
 def test_interrupted_it_says_that_the_same_command_goes_on(config, undisturbed, tmp_path, by):
     folder = tmp_path / "out"
     arguments = ["reproduce", "--config", config, "--out", folder, "--jobs", 1]
