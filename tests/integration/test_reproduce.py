@@ -23,8 +23,9 @@ from stoic.cli.main import main
 pytestmark = pytest.mark.slow
 CONFIG = """
 size = 0.005
+methods = ["rrosc", "rmscg", "asc-pg", "auto"]
 alphas = [1e-3, 1e-2]
-steps = [1e-2, 1e-1, 1.0]
+steps = [1e-2, 1e-1]
 budget = 2000
 trials = 2
 evaluations = 4
