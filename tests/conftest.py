@@ -16,7 +16,11 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave all but one in k of the combinations marked `sampled(k)` to `make test-all`; names decide which."""
+    """Leave all but one in k of the combinations marked `sampled(k)` to `make test-all`; names decide which.
+
+    Tests of the engines come first: of two workers only one has to compile kernels then.
+    """
+    items.sort(key=lambda item: "engines" not in item.path.parts)
     for item in items:
         marker = item.get_closest_marker("sampled")
         if marker is not None and _number(item) % marker.args[0] != 0:

@@ -14,7 +14,7 @@ from catalog import CASES, DETERMINISTIC, METHODS, is_within_assumptions
 from spies import Spy
 from stoic.solvers.base import plan_cost
 
-BUDGET = 2000
+BUDGET = 1500
 ODD_BUDGETS = (1, 2, 23, 31, 64, 97, 241, 499, 1013)
 RECORDED = {"samples", "evaluations", "seconds", "stage", "truncated_y", "truncated_z"}
 
