@@ -9,6 +9,8 @@ settings.register_profile("stoic", derandomize=True, deadline=None, database=Non
 settings.register_profile("quick", settings.get_profile("stoic"), max_examples=10)
 settings.load_profile("stoic")
 
+TURNS = {"engines": -1, "estimators": 1, "integration": 1}  # folders; the others between them
+
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="one case of each test but slow ones")
@@ -18,9 +20,9 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Leave all but one in k of the combinations marked `sampled(k)` to `make test-all`; names decide which.
 
-    Tests of the engines come first: of two workers only one has to compile kernels then.
+    Tests of the engines come first, and last those that call for the same kernels: one worker compiles them.
     """
-    items.sort(key=lambda item: "engines" not in item.path.parts)
+    items.sort(key=lambda item: TURNS.get(item.path.parent.name, 0))
     for item in items:
         marker = item.get_closest_marker("sampled")
         if marker is not None and _number(item) % marker.args[0] != 0:
