@@ -46,6 +46,13 @@ def plain(method, budget=BUDGET):
     return solve(method, budget)
 
 
+@functools.cache
+def observed(method):
+    """Return a solve that is watched, and the points seen."""
+    points = []
+    return solve(method, observers={"norm": lambda w: points.append(w) or np.linalg.norm(w)}), points
+
+
 def tuned(method):
     return plain(method).solver
 
@@ -318,7 +325,7 @@ def test_prox_boost_keeps_its_trials_its_modulus_and_the_settings_of_its_solver(
 
 @every_method
 def test_records_hold_counts_and_observations(method):
-    result = solve(method, observers={"norm": np.linalg.norm})
+    result, _ = observed(method)
     names = RECORDED | {"norm"} | ({"duality_gap"} if method == "newton" else set())
     assert {frozenset(record) for record in result.history} == {frozenset(names)}
     assert all(isinstance(value, int | float) for record in result.history for value in record.values())
@@ -337,9 +344,8 @@ def test_the_samples_of_records_increase_up_to_the_end(method, every):
 
 @every_method
 def test_the_last_record_is_of_the_answer(method):
-    seen = []
-    result = solve(method, observers={"norm": lambda w: seen.append(w) or 0.0})
-    np.testing.assert_array_equal(seen[-1], result.w)
+    result, points = observed(method)
+    np.testing.assert_array_equal(points[-1], result.w)
 
 
 @every_method
@@ -352,7 +358,7 @@ def test_records_of_truncation_add_up_to_the_shares_of_the_result(method):
 
 @every_method
 def test_a_history_turns_into_a_table(method):
-    result = solve(method, observers={"norm": np.linalg.norm})
+    result, _ = observed(method)
     table = pd.DataFrame(result.history)
     assert len(table) == len(result.history)
     assert not table.isna().any().any()

@@ -89,7 +89,9 @@ def test_both_engines_agree_on_a_generator_that_goes_on(solver):
     assert left.bit_generator.state == right.bit_generator.state
 
 
-@pytest.mark.parametrize("storage", ["fortran-float32", "csr-int64-float32"])  # each compiles anew
+@pytest.mark.parametrize(
+    "storage", ["csr-int64-float32", pytest.param("fortran-float32", marks=pytest.mark.every)]
+)  # each compiles anew
 def test_both_engines_agree_on_other_storage(storage):
     problem = make_problem(storage, "logistic", "cvar", "l2", intercept=True)
     solved_alike(problem, make_solver("mscg", problem, 3))

@@ -141,9 +141,12 @@ def test_targets_that_are_a_column_of_a_table(solver):
     alike(solver, problem_of(X, np.column_stack([y, y])[:, 0], groups))
 
 
-def test_a_view_of_every_other_column_with_targets_that_are_a_column_of_a_table():
+def test_every_other_column_in_single_precision_with_targets_that_are_a_column_of_a_table():
     X, y, groups = table(d=8)
-    alike("mscg", problem_of(X[:, ::2], np.column_stack([y, y])[:, 0], groups))
+    view = X.astype(np.float32)[:, ::2]
+    problem = problem_of(view, np.column_stack([y, y])[:, 0], groups)
+    assert np.shares_memory(problem.inner.X, view)
+    alike("mscg", problem)
 
 
 # --- settings ---

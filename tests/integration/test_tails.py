@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from commands import assert_interrupted, assert_refused_by_name, kill_again_and_again, run, start_and_wait_for
+from stoic.cli.main import main
 
 pytestmark = pytest.mark.slow
 CONFIG = """
@@ -59,6 +61,7 @@ def test_it_ends_with_tables_figures_and_a_report(undisturbed):
     assert ended.stderr.splitlines()[-1] == "rates: 6 of 6 runs are done"
 
 
+@pytest.mark.every  # one of the two studies is killed in each run of the tests
 def test_killed_again_and_again_it_ends_with_the_same_runs(config, undisturbed, tmp_path):
     folder = tmp_path / "out"
     kill_again_and_again(N_KILLS, (0.5, 3.0), "tails", "--config", config, "--out", folder, "--jobs", 2)
@@ -78,8 +81,8 @@ def test_the_report_is_made_from_the_store_alone(undisturbed, tmp_path):
     folder = tmp_path / "copy"
     folder.mkdir()
     (folder / "tails.sqlite").write_bytes((undisturbed[0] / "tails.sqlite").read_bytes())
-    ended = run("report", folder)
-    assert ended.returncode == 0, ended.stderr
+    ended = CliRunner().invoke(main, ["report", str(folder)])
+    assert ended.exit_code == 0, ended.output
     for name in ("tails.csv", "tails_rates.csv", "tails.md", "figure_tails.png", "figure_rates.svg"):
         assert (folder / name).read_bytes() == (undisturbed[0] / name).read_bytes(), name
     assert (folder / "report.html").exists()
