@@ -9,7 +9,7 @@ settings.register_profile("stoic", derandomize=True, deadline=None, database=Non
 settings.register_profile("quick", settings.get_profile("stoic"), max_examples=10)
 settings.load_profile("stoic")
 
-TURNS = {"engines": -1, "estimators": 1, "integration": 1}  # folders; the others between them
+TURNS = {"engines": -1, "estimators": 1, "integration": 1, "studies": 1}  # folders; the others between them
 
 
 def pytest_addoption(parser):
@@ -47,12 +47,16 @@ def _quick(items):
     return chosen.values()
 
 
-@pytest.fixture(autouse=True)
-def _no_kernel_is_compiled_in_a_quick_run(request, monkeypatch):
-    if request.config.getoption("--quick"):
-        from stoic.engines.kernels import jit
+@pytest.fixture(autouse=True, scope="session")
+def _no_kernel_is_compiled_in_a_quick_run(request):
+    if not request.config.getoption("--quick"):
+        yield
+        return
+    from stoic.engines.kernels import jit
 
-        def skip(_folder):
-            pytest.skip("it needs a kernel that no run has compiled yet: make test compiles all")
+    def skip(_folder):
+        pytest.skip("it needs a kernel that no run has compiled yet: make test compiles all")
 
-        monkeypatch.setattr(jit, "_prepare", skip)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "_prepare", skip)
+        yield

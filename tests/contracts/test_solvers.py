@@ -95,7 +95,7 @@ def test_another_seed_gives_another_answer(method):
     ],
     ids=lambda options: "-".join(map(str, options)),
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_watching_a_solve_does_not_change_its_bits(method, options):
     alone, watched = plain(method, 600), solve(method, budget=600, **options)
     np.testing.assert_array_equal(watched.w, alone.w)
@@ -139,7 +139,7 @@ def test_steps_are_pure(method):
     problem, solver = problem_for(method), tuned(method)
     state = solver.init(problem, np.zeros(problem.dimension), np.random.default_rng(0))
     steps = 0
-    while not solver.finished(state) and steps < 300:
+    while not solver.finished(state) and steps < 200:
         kept = copy.deepcopy(state)
         once, info = solver.step(problem, state, np.random.default_rng(steps))
         again, same_info = solver.step(problem, state, np.random.default_rng(steps))
@@ -162,7 +162,7 @@ def test_settings_are_frozen_hashable_and_equal_to_their_copies(method):
 
 @every_method
 @pytest.mark.parametrize("budget", ODD_BUDGETS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_budget_is_never_exceeded(method, budget):
     problem, spy = spied(method)
     try:
@@ -333,7 +333,7 @@ def test_records_hold_counts_and_observations(method):
 
 @every_method
 @pytest.mark.parametrize("every", [None, 1, 40, 10**6])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_the_samples_of_records_increase_up_to_the_end(method, every):
     result = solve(method, evaluate_every=every)
     samples = [record["samples"] for record in result.history]

@@ -122,8 +122,8 @@ def test_the_report_is_made_from_the_store_alone(undisturbed, tmp_path):
     folder = tmp_path / "copy"
     folder.mkdir()
     (folder / "store.sqlite").write_bytes((undisturbed[0] / "store.sqlite").read_bytes())
-    ended = run("report", folder)
-    assert ended.returncode == 0, ended.stderr
+    ended = CliRunner().invoke(main, ["report", str(folder)])
+    assert ended.exit_code == 0, ended.output
     for name in ("results.csv", "grid.csv", "summary.md", "figure_l1.png", "figure_l2.svg", "results.parquet"):
         assert (folder / name).read_bytes() == (undisturbed[0] / name).read_bytes(), name
     assert (folder / "report.html").exists()
