@@ -9,7 +9,7 @@ settings.register_profile("stoic", derandomize=True, deadline=None, database=Non
 settings.register_profile("quick", settings.get_profile("stoic"), max_examples=10)
 settings.load_profile("stoic")
 
-TURNS = {"engines": -1, "estimators": 1, "integration": 1, "studies": 1}  # folders; the others between them
+TURNS = {"engines": -1, "estimators": 1, "studies": 2, "integration": 3}  # folders; the others between them
 
 
 def pytest_addoption(parser):

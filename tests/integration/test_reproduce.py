@@ -72,7 +72,7 @@ def test_it_ends_with_tables_figures_and_a_report(undisturbed):
     assert said.rstrip().endswith("report.html")
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(30, marks=pytest.mark.every)])
+@pytest.mark.parametrize("times", [2, pytest.param(30, marks=pytest.mark.every)])
 def test_killed_again_and_again_it_ends_with_the_same_tables(config, undisturbed, tmp_path, times):
     folder = tmp_path / "out"
     kill_again_and_again(times, (0.3, 4.0), "reproduce", "--config", config, "--out", folder, "--jobs", 2)
