@@ -21,6 +21,10 @@ setup: $(VENV)/.installed    ## make .venv and install stoic with its tools
 reproduce: setup ## the paper's experiment, a quick version: tables, figures and a report in reproduced/
 	$(BIN)/stoic reproduce --quick --out reproduced
 
+# There is a worker for each core: BLAS with threads of its own would wait for itself. Compiled modules are kept.
+test quick test-all: export OPENBLAS_NUM_THREADS ?= 1
+test quick test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: setup      ## run the test suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 

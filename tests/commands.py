@@ -59,8 +59,8 @@ def assert_report_needs_only(store, made, folder, names):
     """Assert that `stoic report` makes files of a folder again, to the byte, from a copy of its store alone."""
     folder.mkdir()
     (folder / store).write_bytes((made / store).read_bytes())
-    ended = run("report", folder)
-    assert ended.returncode == 0, ended.stderr
+    ended = CliRunner().invoke(main, ["report", str(folder)])
+    assert ended.exit_code == 0, ended.output
     for name in names:
         assert (folder / name).read_bytes() == (made / name).read_bytes(), name
     assert (folder / "report.html").exists()

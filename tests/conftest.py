@@ -9,6 +9,8 @@ settings.register_profile("stoic", derandomize=True, deadline=None, database=Non
 settings.register_profile("quick", settings.get_profile("stoic"), max_examples=10)
 settings.load_profile("stoic")
 
+TURNS = {"engines": -1, "estimators": 1, "studies": 2, "integration": 3}  # folders; the others between them
+
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="one case of each test but slow ones")
@@ -16,7 +18,11 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave all but one in k of the combinations marked `sampled(k)` to `make test-all`; names decide which."""
+    """Leave all but one in k of the combinations marked `sampled(k)` to `make test-all`; names decide which.
+
+    Tests of the engines come first, and last those that call for the same kernels: one worker compiles them.
+    """
+    items.sort(key=lambda item: TURNS.get(item.path.parent.name, 0))
     for item in items:
         marker = item.get_closest_marker("sampled")
         if marker is not None and _number(item) % marker.args[0] != 0:
@@ -41,12 +47,16 @@ def _quick(items):
     return chosen.values()
 
 
-@pytest.fixture(autouse=True)
-def _no_kernel_is_compiled_in_a_quick_run(request, monkeypatch):
-    if request.config.getoption("--quick"):
-        from stoic.engines.kernels import jit
+@pytest.fixture(autouse=True, scope="session")
+def _no_kernel_is_compiled_in_a_quick_run(request):
+    if not request.config.getoption("--quick"):
+        yield
+        return
+    from stoic.engines.kernels import jit
 
-        def skip(_folder):
-            pytest.skip("it needs a kernel that no run has compiled yet: make test compiles all")
+    def skip(_folder):
+        pytest.skip("it needs a kernel that no run has compiled yet: make test compiles all")
 
-        monkeypatch.setattr(jit, "_prepare", skip)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "_prepare", skip)
+        yield

@@ -70,6 +70,7 @@ def lower(problem, w):
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("outer", OUTERS)
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.sampled(3)
 def test_a_bound_is_never_below_the_gap(loss, outer, penalty, intercept):
     weight = np.where(np.arange(60) % 7 == 0, 0.0, 1.0 + GROUPS)
     inner = inner_of(loss, intercept=intercept, sample_weight=weight)

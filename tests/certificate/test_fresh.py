@@ -19,6 +19,7 @@ WITHOUT_A_BOUND = ("linear-huber-l1", "linear-quantile-intercept-l2", "own-funct
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in WITHOUT_A_BOUND])
 @pytest.mark.parametrize("far", [0.0, 0.1, 1.0])
+@pytest.mark.sampled(2)
 def test_a_bound_holds_for_every_part(name, far):
     """The gap is CVXPY's. δ = 0.001: a new seed fails in one of a thousand cases at most."""
     case = CASES[name]

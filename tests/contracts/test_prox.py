@@ -27,6 +27,7 @@ REGULARIZERS = {
 every_regularizer = pytest.mark.parametrize("name", REGULARIZERS)
 steps = st.sampled_from([1e-3, 0.1, 1.0, 30.0])
 seeds = st.integers(0, 2**32 - 1)
+some = settings(generated, max_examples=25)  # of each regularizer
 sizes = st.tuples(st.sampled_from([1.0, 1e4, 1e8]), st.sampled_from([1e-6, 1e-3, 1.0, 1e3, 1e6]))  # of v, radius
 
 
@@ -53,7 +54,7 @@ def _check_optimal(regularizer, w, v, step, center, radius, rng):
 
 
 @every_regularizer
-@generated
+@some
 @given(v=vectors(D), step=steps, seed=seeds)
 def test_the_prox_is_optimal(name, v, step, seed):
     regularizer, rng = REGULARIZERS[name], np.random.default_rng(seed)
@@ -62,7 +63,7 @@ def test_the_prox_is_optimal(name, v, step, seed):
 
 
 @every_regularizer
-@generated
+@some
 @given(v=vectors(D), step=steps, seed=seeds)
 def test_the_prox_beats_perturbations(name, v, step, seed):
     regularizer, rng = REGULARIZERS[name], np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def test_the_prox_beats_perturbations(name, v, step, seed):
 
 
 @every_regularizer
-@generated
+@some
 @given(u=vectors(D), v=vectors(D), step=steps)
 def test_the_prox_is_firmly_non_expansive(name, u, v, step):
     regularizer = REGULARIZERS[name]
@@ -86,7 +87,7 @@ def test_the_prox_is_firmly_non_expansive(name, u, v, step):
 
 
 @every_regularizer
-@generated
+@some
 @given(u=vectors(D), v=vectors(D))
 def test_the_modulus_contracts_the_prox(name, u, v):
     regularizer, step = REGULARIZERS[name], 0.7
@@ -95,14 +96,14 @@ def test_the_modulus_contracts_the_prox(name, u, v):
 
 
 @every_regularizer
-@generated
+@some
 @given(v=vectors(D, bound=1e8), step=steps)
 def test_a_prox_lies_in_the_domain(name, v, step):
     assert np.isfinite(REGULARIZERS[name].value(REGULARIZERS[name].prox(v, step)))
 
 
 @every_regularizer
-@generated
+@some
 @given(v=vectors(D), c=vectors(D), step=steps)
 def test_in_a_ball_without_end_the_prox_is_the_prox_bit_for_bit(name, v, c, step):
     regularizer = REGULARIZERS[name]
@@ -111,7 +112,7 @@ def test_in_a_ball_without_end_the_prox_is_the_prox_bit_for_bit(name, v, c, step
 
 
 @every_regularizer
-@settings(generated, max_examples=100)
+@generated
 @given(v=vectors(D, bound=1.0), c=vectors(D), sizes=sizes, step=steps, seed=seeds)
 def test_the_prox_in_a_ball_is_feasible_and_optimal(name, v, c, sizes, step, seed):
     regularizer, rng, (size, radius) = REGULARIZERS[name], np.random.default_rng(seed), sizes
@@ -122,7 +123,7 @@ def test_the_prox_in_a_ball_is_feasible_and_optimal(name, v, c, sizes, step, see
 
 
 @every_regularizer
-@generated
+@some
 @given(v=vectors(D), c=vectors(D), radius=st.floats(1e-3, 10.0), seed=seeds)
 def test_no_point_of_the_ball_beats_the_prox_in_it(name, v, c, radius, seed):
     regularizer, rng, step = REGULARIZERS[name], np.random.default_rng(seed), 0.5

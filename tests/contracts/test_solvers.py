@@ -14,7 +14,7 @@ from catalog import CASES, DETERMINISTIC, METHODS, is_within_assumptions
 from spies import Spy
 from stoic.solvers.base import plan_cost
 
-BUDGET = 2000
+BUDGET = 1500
 ODD_BUDGETS = (1, 2, 23, 31, 64, 97, 241, 499, 1013)
 RECORDED = {"samples", "evaluations", "seconds", "stage", "truncated_y", "truncated_z"}
 
@@ -44,6 +44,13 @@ def solve(method, budget=BUDGET, seed=3, **options):
 def plain(method, budget=BUDGET):
     """Return a solve without extras; several tests hold others against it."""
     return solve(method, budget)
+
+
+@functools.cache
+def observed(method):
+    """Return a solve that is watched, and the points seen."""
+    points = []
+    return solve(method, observers={"norm": lambda w: points.append(w) or np.linalg.norm(w)}), points
 
 
 def tuned(method):
@@ -88,6 +95,7 @@ def test_another_seed_gives_another_answer(method):
     ],
     ids=lambda options: "-".join(map(str, options)),
 )
+@pytest.mark.sampled(4)
 def test_watching_a_solve_does_not_change_its_bits(method, options):
     alone, watched = plain(method, 600), solve(method, budget=600, **options)
     np.testing.assert_array_equal(watched.w, alone.w)
@@ -131,7 +139,7 @@ def test_steps_are_pure(method):
     problem, solver = problem_for(method), tuned(method)
     state = solver.init(problem, np.zeros(problem.dimension), np.random.default_rng(0))
     steps = 0
-    while not solver.finished(state) and steps < 600:
+    while not solver.finished(state) and steps < 200:
         kept = copy.deepcopy(state)
         once, info = solver.step(problem, state, np.random.default_rng(steps))
         again, same_info = solver.step(problem, state, np.random.default_rng(steps))
@@ -154,6 +162,7 @@ def test_settings_are_frozen_hashable_and_equal_to_their_copies(method):
 
 @every_method
 @pytest.mark.parametrize("budget", ODD_BUDGETS)
+@pytest.mark.sampled(3)
 def test_a_budget_is_never_exceeded(method, budget):
     problem, spy = spied(method)
     try:
@@ -316,7 +325,7 @@ def test_prox_boost_keeps_its_trials_its_modulus_and_the_settings_of_its_solver(
 
 @every_method
 def test_records_hold_counts_and_observations(method):
-    result = solve(method, observers={"norm": np.linalg.norm})
+    result, _ = observed(method)
     names = RECORDED | {"norm"} | ({"duality_gap"} if method == "newton" else set())
     assert {frozenset(record) for record in result.history} == {frozenset(names)}
     assert all(isinstance(value, int | float) for record in result.history for value in record.values())
@@ -324,6 +333,7 @@ def test_records_hold_counts_and_observations(method):
 
 @every_method
 @pytest.mark.parametrize("every", [None, 1, 40, 10**6])
+@pytest.mark.sampled(3)
 def test_the_samples_of_records_increase_up_to_the_end(method, every):
     result = solve(method, evaluate_every=every)
     samples = [record["samples"] for record in result.history]
@@ -334,9 +344,8 @@ def test_the_samples_of_records_increase_up_to_the_end(method, every):
 
 @every_method
 def test_the_last_record_is_of_the_answer(method):
-    seen = []
-    result = solve(method, observers={"norm": lambda w: seen.append(w) or 0.0})
-    np.testing.assert_array_equal(seen[-1], result.w)
+    result, points = observed(method)
+    np.testing.assert_array_equal(points[-1], result.w)
 
 
 @every_method
@@ -349,7 +358,7 @@ def test_records_of_truncation_add_up_to_the_shares_of_the_result(method):
 
 @every_method
 def test_a_history_turns_into_a_table(method):
-    result = solve(method, observers={"norm": np.linalg.norm})
+    result, _ = observed(method)
     table = pd.DataFrame(result.history)
     assert len(table) == len(result.history)
     assert not table.isna().any().any()

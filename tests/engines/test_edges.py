@@ -52,7 +52,7 @@ def alike(solver, problem, m=3, **options):
 @every_solver
 @both_forms
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 def test_rows_without_entries_and_columns_of_zeros(solver, regularizer, intercept):
     X, y, groups = table(d=6)
     X[::5] = 0.0
@@ -62,6 +62,7 @@ def test_rows_without_entries_and_columns_of_zeros(solver, regularizer, intercep
 
 @each_alone
 @both_forms
+@pytest.mark.sampled(2)
 def test_a_matrix_without_any_entry(solver, regularizer):
     _, y, groups = table()
     alike(solver, problem_of(sp.csr_array((60, 4)), y, groups, regularizer=regularizer, intercept=True))
@@ -81,7 +82,7 @@ def test_one_row_in_each_group_and_batches_larger_than_a_group(solver):
 @every_solver
 @both_forms
 @pytest.mark.parametrize("m", [1, 3])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_entries_that_are_stored_twice_count_as_their_sum(solver, regularizer, m):
     X, y, groups = table()
     one = sparse(X)
@@ -95,6 +96,7 @@ def test_entries_that_are_stored_twice_count_as_their_sum(solver, regularizer, m
 
 @each_alone
 @both_forms
+@pytest.mark.sampled(2)
 def test_rows_whose_columns_are_not_sorted(solver, regularizer):
     X, y, groups = table(d=9)
     mixed = sparse(X)
@@ -108,6 +110,7 @@ def test_rows_whose_columns_are_not_sorted(solver, regularizer):
 @every_solver
 @both_forms
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.sampled(4)
 def test_one_column(solver, regularizer, make):
     X, y, groups = table(d=1)
     alike(solver, problem_of(make(X), y, groups, regularizer=regularizer))
@@ -116,7 +119,7 @@ def test_one_column(solver, regularizer, make):
 @each_alone
 @both_forms
 @pytest.mark.parametrize("d", [2, 3, 5, 7, 8, 9, 15, 16, 17, 33])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 def test_every_remainder_of_the_unrolled_loops(solver, regularizer, d):
     X, y, groups = table(d=d)
     alike(solver, problem_of(X, y, groups, loss="huber", regularizer=regularizer), 1)
@@ -125,7 +128,7 @@ def test_every_remainder_of_the_unrolled_loops(solver, regularizer, d):
 
 @every_solver
 @pytest.mark.parametrize("p", [1, 200])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_one_group_and_many(solver, p):
     X, y, groups = table(n=400, p=p)
     for outer in (stoic.Linear(), LARGE, stoic.SmoothCVaR(0.3, 2.0)):
@@ -133,20 +136,19 @@ def test_one_group_and_many(solver, p):
         solved_alike(problem, make_solver(solver, problem, 1, 60))
 
 
-COMPILED_FAST = {"mscg", "scgd", "civr"}  # targets that are not contiguous are compiled anew for each solver
-
-
-@pytest.mark.parametrize(
-    "solver", [pytest.param(name, marks=[pytest.mark.every] * (name not in COMPILED_FAST)) for name in MAKERS]
-)
+@pytest.mark.every  # compiled anew for each solver
+@each_alone
 def test_targets_that_are_a_column_of_a_table(solver):
     X, y, groups = table()
     alike(solver, problem_of(X, np.column_stack([y, y])[:, 0], groups))
 
 
-def test_a_view_of_every_other_column():
+def test_every_other_column_in_single_precision_with_targets_that_are_a_column_of_a_table():
     X, y, groups = table(d=8)
-    alike("mscg", problem_of(X[:, ::2], y, groups))
+    view = X.astype(np.float32)[:, ::2]
+    problem = problem_of(view, np.column_stack([y, y])[:, 0], groups)
+    assert np.shares_memory(problem.inner.X, view)
+    alike("mscg", problem)
 
 
 # --- settings ---
@@ -163,6 +165,7 @@ def test_steps_so_long_that_the_regularizer_wins_in_one(solver, regularizer):
 @each_alone
 @pytest.mark.parametrize("alpha", [1e160, 1e300])
 @pytest.mark.parametrize("make", [stoic.L2, lambda alpha: stoic.ElasticNet(alpha, 0.5)])
+@pytest.mark.sampled(4)
 def test_a_regularizer_that_shrinks_to_nothing(solver, make, alpha):
     X, y, groups = table()
     problem = problem_of(X, y, groups, regularizer=make(alpha), loss="huber", intercept=True)
@@ -217,6 +220,7 @@ def test_a_small_ball_far_from_zero(intercept, w0, regularizer):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("label", [1e9, 1e12, 1e30, 1e50, 1e70, 1e100, 1e140])
 @pytest.mark.parametrize("regularizer", [stoic.Zero(), stoic.L2(0.5), stoic.L1(0.05)], ids=["zero", "l2", "l1"])
+@pytest.mark.sampled(2)
 def test_a_wild_step_ends_on_the_edge_of_the_ball_and_leaves_no_trace_in_the_average(
     intercept, label, regularizer
 ):
@@ -253,7 +257,7 @@ def test_a_run_that_was_kicked_far_out_and_came_back_measures_distances_as_befor
 @both_forms
 @pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "quantile"])
 @pytest.mark.parametrize("make", [np.asarray, sparse], ids=["dense", "csr"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 def test_infinite_losses(solver, regularizer, loss, make):
     X, y, groups = table()
     y[3], y[31] = 1e200, -1e200
@@ -267,10 +271,11 @@ def test_infinite_losses(solver, regularizer, loss, make):
     [(0.01, 1.0), (0.3, 1.0), (0.8, 1.0), (0.85, 1.0), (0.01, 1e100), (0.3, 1e100), (0.01, 1e200), (0.3, 1e200)],
 )
 @np.errstate(all="ignore")
+@pytest.mark.sampled(2)
 def test_a_stage_on_sparse_rows_starts_from_the_reference_of_the_plain_engine(calibrated, wild, intercept, delta):
     levels = stoic.Calibrated(1.0, 1.0) if calibrated else stoic.Levels(1.0, 1.0, 1.0, 1.0)
     settings = rosc(reference_size=90, reference_mean=stoic.SmallestBall(delta), levels=levels)
-    for seed in range(10):
+    for seed in range(5):
         X, y, groups = table(d=12, seed=seed)
         y[0] *= wild
         problem = problem_of(sparse(X), y, groups, intercept=intercept)
@@ -287,6 +292,7 @@ def test_a_stage_on_sparse_rows_starts_from_the_reference_of_the_plain_engine(ca
 @each_alone
 @pytest.mark.parametrize("outer", [LARGE, stoic.Linear()], ids=["logsumexp", "linear"])
 @pytest.mark.parametrize("regularizer", [stoic.Zero(), stoic.L1(0.05)], ids=["zero", "l1"])
+@pytest.mark.sampled(4)
 def test_predictions_that_are_not_numbers(solver, outer, regularizer):
     X, y, groups = table()
     X[5] = [1e308, -1e308, 1e308, -1e308]  # times 100 is inf − inf
@@ -318,6 +324,7 @@ def diverging(solver, problem, step=50.0):
     [(stoic.Zero(), False), (stoic.Zero(), True), (stoic.L1(0.05), True)],
     ids=["zero", "zero-intercept", "l1-intercept"],
 )
+@pytest.mark.sampled(4)
 def test_a_run_that_diverges_keeps_the_last_finite_point(solver, intercept, regularizer):
     X, y, groups = table()
     problem = problem_of(X, y, groups, outer=stoic.Linear(), regularizer=regularizer, intercept=intercept)
@@ -336,6 +343,7 @@ def test_a_run_that_diverges_keeps_the_last_finite_point(solver, intercept, regu
 
 @each_alone
 @pytest.mark.parametrize("chunk_size", [7, pytest.param(1, marks=pytest.mark.every)])
+@pytest.mark.sampled(3)
 def test_a_run_that_diverges_does_so_whatever_the_chunk_size(solver, chunk_size):
     X, y, groups = table()
     problem = problem_of(X, y, groups, outer=stoic.Linear(), regularizer=stoic.Zero())
@@ -351,7 +359,7 @@ def test_a_run_that_diverges_does_so_whatever_the_chunk_size(solver, chunk_size)
 
 @every_solver
 @pytest.mark.parametrize("budget", [121, 200, 333, 478, 479, 480, 481, 601, 1013])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 def test_a_budget_that_ends_in_the_middle_of_a_step(solver, budget):
     X, y, groups = table()
     problem = problem_of(X, y, groups, loss="huber")

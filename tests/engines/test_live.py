@@ -93,6 +93,7 @@ def assert_interrupted_like_the_plain_engine(run, twin):
 @both_forms
 @pytest.mark.parametrize("raise_once", [interrupt_once, charge_once])
 @pytest.mark.parametrize("after", [1, 2, 5])
+@pytest.mark.sampled(8)
 def test_ctrl_c_in_a_kernel_keeps_the_steps_that_it_has_taken(monkeypatch, solver, regularizer, raise_once, after):
     run, twin = make_run(solver, regularizer), make_run(solver, regularizer)
     raise_once(monkeypatch, after)
@@ -165,6 +166,7 @@ def wild_solver(name, regularizer):
 @pytest.mark.parametrize("solver", ["rosc", "mscg", "robust-mscg"])
 @pytest.mark.parametrize("regularizer", [stoic.L2(0.1), stoic.L1(0.05)], ids=["l2", "l1"])
 @pytest.mark.parametrize("steps", [1, 7, 1000])
+@pytest.mark.sampled(2)
 def test_a_step_that_is_too_large_is_the_plain_engines_and_the_next_ones_are_not(
     monkeypatch, solver, regularizer, steps
 ):
@@ -206,6 +208,7 @@ def test_ctrl_c_while_the_state_is_read_for_such_a_step(monkeypatch, regularizer
 
 @every_solver
 @both_forms
+@pytest.mark.sampled(2)
 def test_settling_twice_gives_the_same_state(solver, regularizer):
     run = make_run(solver, regularizer)
     run.chunk = go(run, 30)
@@ -220,6 +223,7 @@ def test_settling_twice_gives_the_same_state(solver, regularizer):
 
 @every_solver
 @both_forms
+@pytest.mark.sampled(2)
 def test_a_chunk_that_goes_on_from_its_settled_state_does_not_start_anew(solver, regularizer):
     one, other = make_run(solver, regularizer), make_run(solver, regularizer)
     other.compiled(30)
@@ -235,6 +239,7 @@ def test_a_chunk_that_goes_on_from_its_settled_state_does_not_start_anew(solver,
 
 @every_solver
 @both_forms
+@pytest.mark.sampled(2)
 def test_an_old_state_handed_in_again_is_where_the_run_goes_on(solver, regularizer):
     run, twin = make_run(solver, regularizer), make_run(solver, regularizer)
     old, generator = run.compiled(20).chunk, run.rng.bit_generator.state
@@ -274,6 +279,7 @@ def reads(monkeypatch):
 
 @every_solver
 @both_forms
+@pytest.mark.sampled(3)
 def test_without_observers_the_average_is_read_once_a_stage_and_twice_on_the_way(reads, solver, regularizer):
     """On the way, after a quarter and half of it, for a look back from the end."""
     problem = make_problem("csr-int32", "huber", regularizer=regularizer, intercept=True)

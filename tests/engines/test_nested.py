@@ -21,7 +21,7 @@ with_and_without_intercept = pytest.mark.parametrize("intercept", [False, True])
 @with_and_without_intercept
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic-net"])
 @pytest.mark.parametrize("solver", MAKERS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 def test_prox_boost_agrees_with_the_plain_engine(solver, storage, intercept, regularizer):
     problem = make_problem(storage, "huber", "logsumexp", regularizer, intercept=intercept)
     result = solved_alike(problem, boosted(make_solver(solver, problem, 3, 60)), evaluate_every=400)
@@ -33,6 +33,7 @@ def test_prox_boost_agrees_with_the_plain_engine(solver, storage, intercept, reg
 @with_and_without_intercept
 @pytest.mark.parametrize("regularizer", ["zero", "l2", "l1", "elastic-net"])
 @pytest.mark.parametrize("solver", ["restarted-rosc", "restarted-rosc-calibrated"])
+@pytest.mark.sampled(3)
 def test_a_restarted_rosc_has_its_ball_and_its_anchor_around_different_points(
     solver, storage, intercept, regularizer
 ):
@@ -76,12 +77,13 @@ def test_the_trials_of_a_first_stage_of_rosc_start_at_the_anchor(storage):
 @pytest.mark.slow
 def test_methods_that_choose_their_settings_agree(method, storage, regularizer):
     problem = make_problem(storage, "huber", regularizer=regularizer)
-    solved_alike(problem, method, budget=60_000)
+    solved_alike(problem, method, budget=20_000)
 
 
 @pytest.mark.parametrize("solver", ["rosc", "civr", "mscg", "scsc"])
 @pytest.mark.parametrize("budget", [1003, 1404, 2222, 3001])
 @pytest.mark.parametrize("regularizer", ["l2", "l1"])
+@pytest.mark.sampled(2)
 def test_a_budget_that_ends_within_a_trial(solver, budget, regularizer):
     problem = make_problem(loss="huber", regularizer=regularizer)
     solved_alike(problem, boosted(make_solver(solver, problem, 3, 25)), budget=budget)

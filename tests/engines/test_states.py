@@ -40,7 +40,7 @@ def two_runs(solver, parts, m=3, **options):
         ("csr-elastic-net", False),
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(10)
 def test_every_step_leads_to_the_same_state(solver, parts, intercept):
     compiled, plain = two_runs(solver, parts, intercept=intercept)
     for _ in range(200):
@@ -51,7 +51,7 @@ def test_every_step_leads_to_the_same_state(solver, parts, intercept):
 @every_solver
 @pytest.mark.parametrize("steps", [7, 200])
 @pytest.mark.parametrize("parts", ["dense", "dense-l1"])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 def test_chunks_of_many_steps_lead_to_the_same_states(solver, parts, steps):
     compiled, plain = two_runs(solver, parts, m=1, intercept=True)
     for _ in range(-(-200 // steps)):
@@ -60,7 +60,7 @@ def test_chunks_of_many_steps_lead_to_the_same_states(solver, parts, steps):
 
 @every_solver
 @pytest.mark.parametrize("parts", PARTS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 def test_a_run_may_change_its_engine_half_way(solver, parts):
     mixed, plain = two_runs(solver, parts, intercept=True)
     mixed.plain(65).compiled(65).plain(65)
@@ -69,6 +69,7 @@ def test_a_run_may_change_its_engine_half_way(solver, parts):
 
 @every_solver
 @pytest.mark.parametrize("parts", ["csr", "csr-elastic-net"])
+@pytest.mark.sampled(3)
 def test_a_run_may_change_its_engine_at_every_step(solver, parts):
     mixed, plain = two_runs(solver, parts)
     for take, steps in zip(itertools.cycle([mixed.plain, mixed.compiled]), [1, 2, 3] * 20, strict=False):
@@ -78,6 +79,7 @@ def test_a_run_may_change_its_engine_at_every_step(solver, parts):
 
 @every_solver
 @pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.sampled(6)
 def test_the_point_before_is_handed_on(solver, parts):
     compiled, plain = two_runs(solver, parts, intercept=True)
     compiled.compiled(50), plain.plain(50)
@@ -175,7 +177,7 @@ WATCHED = {
 
 @every_solver
 @pytest.mark.parametrize("parts", ["dense", "dense-l1", "csr-elastic-net"])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 def test_watching_a_compiled_solve_does_not_change_its_bits(solver, parts):
     problem = make_problem(*PARTS[parts], intercept=True)
     settings = make_solver(solver, problem, 1)
@@ -187,6 +189,7 @@ def test_watching_a_compiled_solve_does_not_change_its_bits(solver, parts):
 
 @every_solver
 @pytest.mark.parametrize("regularizer", ["l2", "l1"])
+@pytest.mark.sampled(3)
 def test_the_same_seed_gives_the_same_bits_again(solver, regularizer):
     problem = make_problem("csr-int32", "huber", "cvar", regularizer, intercept=True)
     settings = make_solver(solver, problem, 3)

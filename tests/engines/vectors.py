@@ -16,7 +16,7 @@ from stoic.regularizers import Anchored, LeavingLast
 
 
 def read_only(array):
-    view = np.array(array)
+    view = np.array(array, order="C")  # as in the engine: another order is compiled anew
     view.flags.writeable = False
     return view
 

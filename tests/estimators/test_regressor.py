@@ -396,8 +396,15 @@ def test_sparse_rows_are_never_filled_in():
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+@pytest.mark.parametrize(
+    ("penalty", "kind"),
+    [
+        ("l1", sp.csr_array),
+        ("elasticnet", np.asarray),
+        pytest.param("l1", np.asarray, marks=pytest.mark.every),
+        pytest.param("elasticnet", sp.csr_array, marks=pytest.mark.every),
+    ],
+)
 @pytest.mark.slow
 def test_an_l1_penalty_makes_zeros_by_draws_too(data, penalty, kind):
     """About those of the exact optimum, and none where the penalty is L2."""

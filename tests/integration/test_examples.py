@@ -36,6 +36,7 @@ def test_the_demo_prints_a_line_for_every_method_and_draws_its_figure(tmp_path):
     assert figure.stat().st_size > 10_000
 
 
+@pytest.mark.every
 @pytest.mark.slow
 def test_the_flights_are_fitted_where_the_package_with_them_is_installed(tmp_path):
     command = [sys.executable, ROOT / "examples" / "flights.py", "--rows", "3000", "--out", tmp_path]

@@ -68,6 +68,7 @@ def test_steps_that_are_too_long_are_a_divergence_before_anything_overflows(engi
 @both_engines
 @pytest.mark.parametrize("method", ["auto", "mscg", "rmscg", "scsc", "alexr", stoic.MSCG(0.01, 4)], ids=str)
 @pytest.mark.parametrize("noise", [0.0, 1.0, 30.0])
+@pytest.mark.sampled(2)
 def test_a_start_at_the_optimum_of_a_noisy_problem_is_not_called_a_divergence(engine, method, noise):
     """False alarm: 1e-4 a solve, where the answer is as good as the start; it is a little worse."""
     y = noise * np.random.default_rng(1).standard_t(2.5, N)

@@ -23,7 +23,7 @@ CONFIG = """
 noises = ["gaussian", "t2.5"]
 places = ["labels"]
 methods = ["rrosc-tracked", "rmscg"]
-runs = 60
+runs = 20
 samples = 600
 tune_runs = 3
 steps = [0.01, 0.1]
@@ -46,16 +46,17 @@ def test_it_ends_with_tables_figures_and_a_report(undisturbed):
     assert {path.name for path in folder.iterdir()} >= figures | {
         "tails.csv", "tails_rates.csv", "tails.md", "report.html",
     }  # fmt: skip
-    assert "runs = 60" in ended.stdout
+    assert "runs = 20" in ended.stdout
     assert "The best of RMSCG, by its last quantile" in ended.stdout
     assert ended.stdout.rstrip().endswith("report.html")
     assert ended.stderr.splitlines()[-1] == "rates: 6 of 6 runs are done"
 
 
+@pytest.mark.every  # one of the two studies is killed in each run of the tests
 def test_killed_again_and_again_it_ends_with_the_same_runs(config, undisturbed, tmp_path):
     folder = tmp_path / "out"
     kill_again_and_again(N_KILLS, (0.5, 3.0), "tails", "--config", config, "--out", folder, "--jobs", 2)
-    ended = run("tails", "--config", config, "--out", folder, "--jobs", 2)
+    ended = run("tails", "--config", config, "--out", folder, "--jobs", 1)
     assert ended.returncode == 0, ended.stderr
     assert contents(folder) == contents(undisturbed[0])
     assert (folder / "tails.csv").read_bytes() == (undisturbed[0] / "tails.csv").read_bytes()

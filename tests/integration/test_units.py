@@ -38,7 +38,7 @@ def answer(method, engine, case, a=1.0, b=1.0):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("engine", ["plain", "compiled"])
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 def test_powers_of_two_give_the_same_bits(method, engine, case):
     expected = answer(method, engine, case)
     for a, b in POWERS:
@@ -48,7 +48,7 @@ def test_powers_of_two_give_the_same_bits(method, engine, case):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 @pytest.mark.parametrize(("a", "b"), [(1e6, 1.0), (1e-6, 1.0), (1.0, 1e3), (1.0, 1e-3), (1e6, 1e-3)])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 def test_powers_of_ten_give_the_same_answer(method, case, a, b):
     expected = answer(method, "compiled", case)
     scale = np.abs(expected).max()

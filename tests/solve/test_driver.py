@@ -1,5 +1,6 @@
 """`minimize`: how a solve is watched, how it ends, and what is said about it."""
 
+import functools
 import io
 import math
 import sys
@@ -82,13 +83,19 @@ def test_ctrl_c_inside_a_step_returns_the_answer_before_that_step(call):
     assert "keyboard" in result.message
 
 
+@functools.cache
+def calls_of(method):
+    """Return the number of draws and evaluations of a solve that is left alone."""
+    spy = Spy(PROBLEM.inner)
+    stoic.minimize(PROBLEM.with_inner(spy), method, budget=4000, seed=0)
+    return spy.calls
+
+
 @pytest.mark.parametrize("method", ["rrosc", "rmscg-robust", "scsc", "rcivr", "prox-boost"])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.6, 0.9, 1.0])
 def test_ctrl_c_at_any_moment_returns_a_finite_answer(method, share):
     # The first calls fall into the pilot, the next into a reference batch, the last into steps.
-    spy = Spy(PROBLEM.inner)
-    stoic.minimize(PROBLEM.with_inner(spy), method, budget=4000, seed=0)
-    result = interrupted_at(1 + round(share * (spy.calls - 1)), method)
+    result = interrupted_at(1 + round(share * (calls_of(method) - 1)), method)
     assert result.status is Status.INTERRUPTED
     assert np.isfinite(result.w).all()
     assert result.samples <= 4000

@@ -262,7 +262,7 @@ def test_the_settings_in_the_report_make_the_same_study(results, tmp_path):
 @pytest.mark.slow
 def test_a_folder_with_both_experiments_has_both_in_its_report(tmp_path):
     made_results(tmp_path)
-    made_tails(tmp_path)
+    made_tails(tmp_path, noises=("t2.5",), places=("labels",))
     words = write_outputs(tmp_path)
     assert "The best of RMSCG, ASC-PG, RCIVR and SCGD" in words
     assert "has the lowest mean test MSE" in words

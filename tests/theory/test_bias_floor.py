@@ -171,7 +171,7 @@ def test_the_whole_plan_walks_away_from_the_optimum_to_a_gap_above_eps():
     assert (w[1] > stationary(1)).all()
 
 
-@pytest.mark.parametrize("m", [1, 4, 16])
+@pytest.mark.parametrize("m", [1, pytest.param(4, marks=pytest.mark.every), 16])
 @pytest.mark.slow
 def test_the_answer_is_where_the_expected_step_of_its_batch_size_vanishes(m):
     """The plan with longer and fewer steps, at which the answer is more noisy and the floor the same.
