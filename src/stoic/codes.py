@@ -18,11 +18,12 @@ class LossCode(NamedTuple):
 
 
 class OuterCode(NamedTuple):
-    """An outer function: kind, weights (or prior), baseline, temperature, level · p, and an array to sort in."""
+    """An outer function: kind, weights or prior, baseline, scale, temperature, level · p, an array to sort in."""
 
     kind: int
     weights: NDArray[np.float64]
     baseline: NDArray[np.float64]
+    scale: NDArray[np.float64]
     temperature: float
     capacity: float
     ordered: NDArray[np.float64]

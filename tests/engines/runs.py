@@ -34,6 +34,7 @@ OUTERS = {
     "cvar": stoic.SmoothCVaR(0.4, 1.0),
     "baseline": stoic.LogSumExp(2.0, baseline=[1.0, -0.5, 0.0, 2.0]),
     "cvar-baseline": stoic.SmoothCVaR(0.4, 1.0, baseline=[1.0, -0.5, 0.0, 2.0]),
+    "scale": stoic.LogSumExp(2.0, baseline=[1.0, -0.5, 0.0, 2.0], scale=[1.0, 2.0, 1.5, 3.0]),
 }
 REGULARIZERS = {
     "zero": stoic.Zero(),

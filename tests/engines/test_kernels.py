@@ -232,6 +232,7 @@ OUTERS = {
     "cvar-1": lambda t: stoic.SmoothCVaR(1.0, t),
     "baseline": lambda t: stoic.LogSumExp(t, prior=[1.0, 2.0, 0.0, 1e-3], baseline=[1.0, -3.0, 0.0, 1e3]),
     "cvar-baseline": lambda t: stoic.SmoothCVaR(0.5, t, baseline=[1.0, -3.0, 0.0, 1e3]),
+    "scale": lambda t: stoic.LogSumExp(t, baseline=[1.0, -3.0, 0.0, 1e3], scale=[0.5, 2.0, 1.0, 3.0]),
 }
 any_outer = pytest.mark.parametrize("name", OUTERS)
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import stoic
 from stoic import GroupDRORegressor
-from stoic.estimators import training
+from stoic.estimators import rows as training_rows
 from stoic.estimators.early_stopping import EarlyStopping
 
 N, D = 600, 4
@@ -351,8 +351,8 @@ def gap_over_start(model, data):
 @pytest.mark.slow
 def test_where_draws_leave_a_gap_newton_goes_on_until_the_fit_has_converged(data, monkeypatch, tol):
     X, y, groups = data
-    monkeypatch.setattr(training, "_SMALL", 1.0)
-    monkeypatch.setattr(training, "_ENTRIES", 1e5)
+    monkeypatch.setattr(training_rows, "_SMALL", 1.0)
+    monkeypatch.setattr(training_rows, "_ENTRIES", 1e5)
     model = GroupDRORegressor(tol=tol, random_state=0).fit(X, y, groups=groups)
     assert model.converged_
     assert not model._certifier.is_exact
@@ -371,7 +371,7 @@ def test_a_fit_that_its_callback_ends_has_not_converged_and_does_not_warn(data):
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 def test_square_loss_is_solved_exactly_for_ten_times_the_work(data, monkeypatch):
     X, y, groups = data
-    monkeypatch.setattr(training, "_SMALL", N * D * D / 5.0)
+    monkeypatch.setattr(training_rows, "_SMALL", N * D * D / 5.0)
     drawn, exact = (
         GroupDRORegressor(loss, budget=10_000).fit(X, y, groups=groups) for loss in ("huber", "squared")
     )

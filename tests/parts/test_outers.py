@@ -27,8 +27,9 @@ FOR_FOUR = [
     SmoothCVaR(1.0, 1.0),
     LogSumExp(0.7, prior=PRIOR, baseline=BASELINE),
     SmoothCVaR(0.5, 1.3, baseline=BASELINE),
+    LogSumExp(0.7, prior=PRIOR, baseline=BASELINE, scale=[0.5, 2.0, 1.0, 3.0]),
 ]
-RISKS = [f for f in FOR_FOUR if not isinstance(f, Linear)]
+RISKS = [f for f in FOR_FOUR if not isinstance(f, Linear) and getattr(f, "scale", None) is None]
 
 
 @pytest.mark.parametrize("outer", FOR_FOUR, ids=str)
@@ -92,6 +93,7 @@ def test_the_smoothness_is_attained_where_two_entries_share_the_weight(make, p, 
         SmoothCVaR(0.5, 0.6),  # one
         SmoothCVaR(0.34, 5.0),  # none
         SmoothCVaR(0.5, 0.6, baseline=[1.0, 0.0, -1.0]),
+        LogSumExp(0.7, [0.1, 0.6, 0.3], [1.0, 0.0, -1.0], scale=[0.5, 2.0, 1.0]),
     ],
     ids=repr,
 )
@@ -99,6 +101,30 @@ def test_the_hessian_matches_differences_of_the_gradient(outer):
     u, h = np.array([0.3, -1.2, 0.9]), 1e-6
     columns = [(outer.gradient(u + h * e) - outer.gradient(u - h * e)) / (2 * h) for e in np.eye(3)]
     np.testing.assert_allclose(outer.hessian(u), np.stack(columns, axis=1), atol=1e-9)
+    v = np.array([[1.0, -2.0], [0.5, 0.0], [3.0, 1.0]])
+    np.testing.assert_allclose(outer.hessian_product(u, v), outer.hessian(u) @ v, atol=1e-14)
+    np.testing.assert_allclose(outer.hessian_product(u, v[:, 0]), outer.hessian(u) @ v[:, 0], atol=1e-14)
+
+
+@pytest.mark.parametrize("outer", [Linear(), LogSumExp(1.0), SmoothCVaR(0.5, 1.0)], ids=str)
+def test_a_product_with_the_hessian_of_very_many_entries_needs_no_square_matrix(outer):
+    u = np.linspace(0.0, 1.0, 200_000)
+    assert outer.hessian_product(u, np.ones(u.size)) == pytest.approx(np.zeros(u.size), abs=1e-12)
+
+
+@generated
+@given(u=vectors(4, bound=50.0))
+def test_scales_are_units_of_the_entries(u):
+    scale = np.array([0.5, 2.0, 1.0, 3.0])
+    plain, scaled = LogSumExp(0.7, PRIOR), LogSumExp(0.7, PRIOR, BASELINE, scale)
+    assert scaled.value(u) == pytest.approx(plain.value((u - BASELINE) / scale), abs=1e-12)
+    np.testing.assert_allclose(scaled.gradient(u) * scale, plain.gradient((u - BASELINE) / scale), atol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [[1.0, 0.0], [1.0, -1.0], [], [np.nan, 1.0], "units"])
+def test_wrong_scales_are_refused(scale):
+    with pytest.raises(InvalidParameter, match="scale"):
+        LogSumExp(1.0, scale=scale)
 
 
 def test_the_hessian_of_mean_variance_matches_differences_of_the_gradient():

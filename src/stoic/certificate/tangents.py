@@ -74,7 +74,9 @@ class Tangent:
 
 def is_entropic(problem: Problem) -> bool:
     """Return whether f is the largest ⟨q, u⟩ − τ KL(q‖π) over a convex set of weights q, and curved."""
-    return isinstance(problem.outer, LogSumExp | SmoothCVaR) and not problem.has_linear_outer
+    outer = problem.outer
+    is_scaled = getattr(outer, "scale", None) is not None
+    return isinstance(outer, LogSumExp | SmoothCVaR) and not is_scaled and not problem.has_linear_outer
 
 
 def measured_tangent(

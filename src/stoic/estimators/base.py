@@ -18,13 +18,15 @@ from stoic.certificate.certificate import Certificate
 from stoic.certificate.certifying import certify
 from stoic.checks import check_count, check_one_of, check_positive, check_probability, check_real
 from stoic.engines.engine import Status
-from stoic.errors import InvalidProblem
+from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.early_stopping import EarlyStopping, split_by_group
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
+from stoic.estimators.protection import PROTECTIONS, LossProtection, Protection, RegretProtection
+from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.estimators.sparsify import with_zeros
-from stoic.estimators.training import Trained, Trainer, TrainingRows
+from stoic.estimators.training import Trained, Trainer
 from stoic.estimators.watching import Watch
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
@@ -81,6 +83,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _check_settings(self) -> None:
         check_one_of("penalty", self.penalty, PENALTIES)
+        check_one_of("protect", self.protect, PROTECTIONS)
         check_one_of("standardize", self.standardize, ("auto", True, False))
         if isinstance(self.method, str):
             check_one_of("method", self.method, sorted(METHODS))
@@ -132,7 +135,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.early_stopping:
             rows, held_out = split_by_group(rows, self.validation_fraction, rng)
             stopping = EarlyStopping(held_out, self.n_iter_no_change, self.tol)
-        trainer = self._trainer(rows, rng, stopping)
+        trainer = self._trainer(rows, target.loss_unit, rng, stopping)
         start = self._start(rows, frame)
         trained = trainer.train(start)
         if stopping is not None and stopping.best is not None:
@@ -152,7 +155,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         rows = self._rows(checked, memory.frame)
         n_outputs = rows.n_outputs
         coef, intercept = np.reshape(self.coef_, (n_outputs, -1)), np.reshape(self.intercept_, -1)
-        trainer = self._trainer(rows, _generator(self.random_state), None)
+        trainer = self._trainer(rows, memory.frame.target.loss_unit, _generator(self.random_state), None)
         self.memory_, w, results, reached = learn(memory, trainer, memory.frame.variable(coef, intercept))
         self._keep_model(w, checked.X.dtype)
         for result in results:
@@ -175,18 +178,33 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             return Scaling.none(X.shape[1])
         return Scaling.of(X, weight, centered=bool(self.fit_intercept))
 
-    def _trainer(self, rows: TrainingRows, rng: Generator, stopping: EarlyStopping | None) -> Trainer:
+    def _trainer(self, rows: TrainingRows, unit: float, rng: Generator, stopping: EarlyStopping | None) -> Trainer:
         return Trainer(
             rows,
             self._loss_at,
             self._has_scale,
             self._regularizer(rows),
-            float(self.temperature),
+            self._protection(rows, unit),
             self.method,
             self._budget(rows),
             rng,
             Watch(self.tol, bool(self.verbose), tuple(self.callbacks or ()), stopping),
         )
+
+    def _protection(self, rows: TrainingRows, unit: float) -> Protection:
+        if self.protect == "loss":
+            return LossProtection(float(self.temperature))
+        return RegretProtection(float(self.temperature), self._given_baselines(rows, unit))
+
+    def _given_baselines(self, rows: TrainingRows, unit: float) -> Vector | None:
+        """Return the baselines that the user gave, by group and on the scale of training."""
+        if self.baseline is None:
+            return None
+        missing = [label for label in rows.labels.tolist() if label not in self.baseline]
+        if missing:
+            raise InvalidParameter(f"baseline has no number for group {missing[0]!r}; give one for each group.")
+        given = [check_real(f"baseline[{label!r}]", self.baseline[label]) for label in rows.labels.tolist()]
+        return np.array(given) / unit
 
     def _budget(self, rows: TrainingRows) -> int | None:
         n = rows.X.shape[0]
@@ -210,7 +228,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     # --- fitted attributes ---
 
     def _keep_training(self, trained: Trained, trainer: Trainer, frame: Frame, dtype: Any) -> None:
-        problem, rows = trained.problem, trained.rows
+        rows = trained.rows
         inner = rows.inner(trained.loss)
         losses = inner.value(trained.w, inner.everything())[0]
         self.memory_ = Memory(
@@ -221,7 +239,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             losses,
             group_sizes(rows),
             mean_curvature(rows, trained.loss, trained.w),
-            getattr(problem.outer, "temperature", None),
+            trained.levels,
         )
         self._keep_model(trained.w, dtype)
         self.n_iter_ = sum(result.n_steps for result in trained.results)
@@ -233,8 +251,15 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         memory = self.memory_
         coef, intercept = memory.frame.model(w)
         self.coef_, self.intercept_ = self._shaped(coef.astype(dtype), intercept.astype(dtype))
-        self.groups_, self.group_weights_ = memory.labels, memory.weights
-        self.group_losses_ = memory.losses * memory.frame.target.loss_unit
+        self._keep_groups()
+
+    def _keep_groups(self) -> None:
+        """Set the fitted attributes of the groups from the memory."""
+        memory, unit = self.memory_, self.memory_.frame.target.loss_unit
+        self.groups_, self.group_weights_, self.group_losses_ = memory.labels, memory.weights, memory.losses * unit
+        if memory.levels.baselines is not None:
+            self.group_baselines_ = memory.levels.baselines * unit
+            self.group_regrets_ = self.group_losses_ - self.group_baselines_
 
     def _shaped(self, coef: NDArray[Any], intercept: NDArray[Any]) -> tuple[Any, Any]:
         """Return coef_ and intercept_ in the shapes of their kind of model; given (outputs, d) and (outputs,)."""

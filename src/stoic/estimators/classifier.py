@@ -25,9 +25,11 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     Parameters
     ----------
     loss : {"logistic"}
-    penalty, alpha, l1_ratio, temperature, method, fit_intercept, standardize, budget, max_epochs, tol
+    penalty, alpha, l1_ratio, protect, baseline, temperature, method, fit_intercept, standardize
         As for `GroupDRORegressor`.
-    early_stopping, validation_fraction, n_iter_no_change, warm_start, random_state, verbose, callbacks
+    budget, max_epochs, tol, early_stopping, validation_fraction, n_iter_no_change, warm_start
+        As for `GroupDRORegressor`.
+    random_state, verbose, callbacks
         As for `GroupDRORegressor`.
 
     Attributes
@@ -35,7 +37,9 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
-    groups_, group_weights_, group_losses_, n_iter_, n_samples_drawn_, truncation_, history_, converged_
+    groups_, group_weights_, group_losses_, group_baselines_, group_regrets_
+        As for `GroupDRORegressor`.
+    n_iter_, n_samples_drawn_, truncation_, history_, converged_
         As for `GroupDRORegressor`.
     certificate_ : Certificate
         A bound on the distance to the best value on the training rows; computed when it is asked for.
@@ -63,6 +67,8 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         penalty: str = "l2",
         alpha: float | Literal["auto"] = "auto",
         l1_ratio: float = 0.5,
+        protect: str = "loss",
+        baseline: Any = None,
         temperature: float = 4.0,
         method: str | Method = "auto",
         fit_intercept: bool = True,
@@ -82,6 +88,8 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         self.penalty = penalty
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.protect = protect
+        self.baseline = baseline
         self.temperature = temperature
         self.method = method
         self.fit_intercept = fit_intercept

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.random import Generator
 
+from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scoring import largest_mean
-from stoic.estimators.training import TrainingRows
 from stoic.losses import Loss
 from stoic.protocols import Vector
 from stoic.solve.result import Record

@@ -14,6 +14,7 @@ from stoic.errors import DamagedFile, InvalidParameter
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.online import Memory
+from stoic.estimators.protection import Levels
 from stoic.estimators.regressor import GroupDRORegressor
 from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
@@ -88,7 +89,7 @@ def save_model(
         "penalty": _to_json(memory.regularizer),
         "target": _fields(memory.frame.target),
         "curvature": memory.curvature,
-        "temperature": memory.temperature,
+        "temperature": memory.levels.temperature,
         "columns": None if columns is None else dict(columns),
     }
     arrays = {
@@ -99,6 +100,8 @@ def save_model(
         "losses": memory.losses,
         "counts": memory.counts,
     }
+    if memory.levels.baselines is not None and memory.levels.scales is not None:
+        arrays |= {"baselines": memory.levels.baselines, "group_scales": memory.levels.scales}
     write_archive(path, arrays, meta)
 
 
@@ -174,10 +177,10 @@ def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> 
         arrays["losses"],
         arrays["counts"],
         meta["curvature"],
-        meta["temperature"],
+        Levels(meta["temperature"], arrays.get("baselines"), arrays.get("group_scales")),
     )
-    model.memory_, model.groups_, model.group_weights_ = memory, memory.labels, memory.weights
-    model.group_losses_ = memory.losses * frame.target.loss_unit
+    model.memory_ = memory
+    model._keep_groups()  # noqa: SLF001 - of our own kind
     model.coef_ = arrays["coef"]
     model.intercept_ = arrays["intercept"][0] if is_regressor else arrays["intercept"]
     return cast("GroupDROModel", model)

@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.estimators.convergence import Convergence, converge
+from stoic.estimators.protection import Levels, group_noise, temperature_of
+from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, outlier_size
 from stoic.estimators.sparsify import with_zeros
-from stoic.estimators.training import Trainer, TrainingRows, group_noise, temperature_of
+from stoic.estimators.training import Trainer
 from stoic.inners.blocks import sums_by
 from stoic.inners.labels import join_labels
 from stoic.losses import Loss
-from stoic.outers import Linear, LogSumExp
+from stoic.outers import Linear
 from stoic.problem import Problem
 from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import Anchored
@@ -37,7 +39,7 @@ class Memory:
     """The state of a model after some batches, beside its weights.
 
     Scales, loss and penalty; the labels of the groups, their losses and how many rows they had; the mean curvature
-    of a coordinate; and τ, once there are two groups.
+    of a coordinate; and what is kept of the protection, whose τ is chosen once there are two groups.
     """
 
     frame: Frame
@@ -47,13 +49,17 @@ class Memory:
     losses: Vector
     counts: Vector
     curvature: float
-    temperature: float | None = None
+    levels: Levels
 
     @property
     def weights(self) -> Vector:
-        """The weights of the groups."""
-        outer = Linear() if self.temperature is None else LogSumExp(self.temperature)
-        return outer.gradient(self.losses)
+        """The weights of the groups, which sum to 1."""
+        if self.levels.baselines is None:
+            shares = np.full(len(self.losses), 1.0 / len(self.losses))
+        else:
+            shares = self.counts / self.counts.sum()
+        weights = self.levels.outer(shares).gradient(self.losses)
+        return np.asarray(weights / weights.sum()) if self.levels.scales is not None else weights
 
     def joined(self, labels: NDArray[Any]) -> "Memory":
         """Return the memory with room for groups that are new; all labels sorted."""
@@ -61,7 +67,9 @@ class Memory:
         here = places[: len(self.labels)]
         losses, counts = np.zeros(len(every)), np.zeros(len(every))
         losses[here], counts[here] = self.losses, self.counts
-        return replace(self, labels=every, losses=losses, counts=counts)
+        return replace(
+            self, labels=every, losses=losses, counts=counts, levels=self.levels.spread_over(here, len(every))
+        )
 
     def with_batch(self, rows: TrainingRows, w: Vector, temperature: float) -> "Memory":
         """Return the memory with the losses of a batch at w in it."""
@@ -71,11 +79,12 @@ class Memory:
         losses, counts = memory.losses.copy(), memory.counts.copy()
         share = np.maximum(sizes / (counts[here] + sizes), _LEAST_SHARE)
         losses[here] += share * (means - losses[here])
-        counts[here] += sizes
-        tau = memory.temperature
-        if tau is None:
-            tau = temperature_of(temperature, losses, group_noise(rows, inner.losses(w), means))
-        return replace(memory, losses=losses, counts=counts, temperature=tau)
+        is_new, counts[here] = counts[here] == 0.0, counts[here] + sizes
+        levels = memory.levels.with_groups(here[is_new], means[is_new])
+        if levels.temperature is None and levels.baselines is None:
+            noise = group_noise(rows, inner.losses(w), means)
+            levels = levels._replace(temperature=temperature_of(temperature, losses, noise))
+        return replace(memory, losses=losses, counts=counts, levels=levels)
 
     def places(self, rows: TrainingRows) -> NDArray[np.intp]:
         """Return the numbers that the groups of a batch have among all."""
@@ -92,7 +101,7 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, 
     """Return memory, weights, solves and convergence after one more batch, the trainer's rows, from w on."""
     trainer = replace(trainer, rows=trainer.rows.calmed(w, memory.loss))
     rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
-    memory = memory.with_batch(rows, w, trainer.temperature)
+    memory = memory.with_batch(rows, w, trainer.protection.temperature)
     inner, q, size = rows.inner(memory.loss), memory.weights[memory.places(rows)], float(group_sizes(rows).sum())
     problem = Problem(inner, Linear(q), memory.regularizer)
     anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))

@@ -9,8 +9,8 @@ from sklearn.base import RegressorMixin
 from stoic.checks import check_one_of, check_positive, check_probability
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
+from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, TargetScale, group_medians, spread, weighted_quantile
-from stoic.estimators.training import TrainingRows
 from stoic.losses import Absolute, Huber, Loss, Quantile, Squared
 from stoic.solvers import Method
 
@@ -47,10 +47,17 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         Its weight, for columns and targets on their scales; "auto" follows the number and size of the rows.
     l1_ratio : float, default 0.5
         The share of the L1 term in penalty="elasticnet".
+    protect : {"loss", "regret"}, default "loss"
+        Which groups: those with the largest loss, or those that the model fails, by how far their loss is above
+        that of their own model (see the notes).
+    baseline : mapping of group to number, optional
+        With protect="regret": the losses to compare with, in the units of the loss; by default those that the own
+        models of the groups reach, by cross-fitting with folds from `random_state`.
     temperature : float, default 4.0
-        τ, in units of the standard deviation of the group losses under the average fit: group weights then differ
-        by about 1/temperature, and less where chance explains the differences. inf is the average over the groups,
-        0 the worst group (to within 1 % of the loss).
+        τ. With protect="loss" in units of the standard deviation of the group losses under the average fit: group
+        weights then differ by about 1/temperature, and less where chance explains the differences; inf is the
+        average over the groups, 0 the worst group (to within 1 % of the loss). With protect="regret" in units of
+        the largest regret of the average fit; inf is the average over the rows, 0 the largest regret.
     method : str or solver, default "auto"
         "auto": "newton" where data are small, else the default of `stoic.minimize`; or any method of it.
     fit_intercept : bool, default True
@@ -90,6 +97,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     group_weights_, group_losses_ : ndarray of shape (p,)
         The weight of each group at the answer, and its mean loss on the training rows, in the units of the loss;
         wild targets are moved as in the notes.
+    group_baselines_, group_regrets_ : ndarray of shape (p,)
+        With protect="regret": what the losses are compared with, and how far they are above it.
     n_iter_, n_samples_drawn_ : int
         Steps taken and rows drawn; each step of Newton's method counts all rows.
     truncation_ : dict
@@ -117,6 +126,13 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     Rows without `groups` are one group, and a warning says so. Within a group rows count in proportion to
     `sample_weight`; groups count alike, however many rows they have.
 
+    With protect="regret" it minimizes :math:`\tau \log \sum_i \pi_i e^{(g_i(w) - b_i) / (s_i \tau)} + r(w)`. The
+    loss :math:`b_i` is that of the average fit over all rows less what the group's own model, a shrunk correction
+    of that fit, gains on rows that it has not seen: a lower bound on that, at a level of 0.9 for all groups
+    together. So :math:`b_i = g_i` where chance explains the gain, and where it does so in all groups, the answer
+    is the average fit. The unit :math:`s_i` is what an error costs in group i (the mean size of the slopes of its
+    losses), and :math:`\pi_i` makes the rows count alike where regrets are equal. See ``docs/estimators.md``.
+
     A target farther from what the average fit predicts than ten times the 90 % quantile of these distances, in its
     group and over all rows, is moved to that distance, except with square loss. Its slope is the same, and it
     does not dominate the loss of its group: a target of 1e300 moves a fit no more than an ordinary outlier.
@@ -142,6 +158,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         penalty: str = "l2",
         alpha: float | Literal["auto"] = "auto",
         l1_ratio: float = 0.5,
+        protect: str = "loss",
+        baseline: Any = None,
         temperature: float = 4.0,
         method: str | Method = "auto",
         fit_intercept: bool = True,
@@ -163,6 +181,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         self.penalty = penalty
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.protect = protect
+        self.baseline = baseline
         self.temperature = temperature
         self.method = method
         self.fit_intercept = fit_intercept

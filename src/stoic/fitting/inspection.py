@@ -51,7 +51,7 @@ def _settings(model: GroupDROModel, schema: Schema) -> Section:
         ("columns", model.n_features_in_),
         ("loss", _short(memory.loss)),
         ("penalty", _short(memory.regularizer)),
-        ("temperature", "average over groups" if memory.temperature is None else model.temperature),
+        ("temperature", "average over groups" if memory.levels.temperature is None else model.temperature),
         ("steps, rows drawn", f"{model.n_iter_:,}, {model.n_samples_drawn_:,}"),
         ("converged", "yes" if model.converged_ else "no"),
     ]

@@ -62,8 +62,12 @@ class Linear:
 
     def code(self, p: int) -> OuterCode:
         """Return its code in kernels, for p entries."""
-        return OuterCode(LINEAR, self.gradient(np.zeros(p)), np.zeros(p), 1.0, 1.0, np.empty(0))
+        return OuterCode(LINEAR, self.gradient(np.zeros(p)), np.zeros(p), np.ones(p), 1.0, 1.0, np.empty(0))
 
     def hessian(self, u: Vector) -> Array:
         """Return ∇²f(u) = 0."""
         return np.zeros((len(u), len(u)))
+
+    def hessian_product(self, u: Vector, v: Array) -> Array:  # noqa: ARG002
+        """Return ∇²f(u) v = 0, for v of shape (p,) or (p, k)."""
+        return np.zeros_like(v)

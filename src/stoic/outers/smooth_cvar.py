@@ -94,14 +94,23 @@ class SmoothCVaR:
     def code(self, p: int) -> OuterCode:
         """Return its code in kernels, for p entries."""
         b, capacity = baseline_of(self._b, p), max(1.0, self.level * p)
-        return OuterCode(SMOOTH_CVAR, np.ones(p), b, float(self.temperature), capacity, np.empty(p))
+        return OuterCode(SMOOTH_CVAR, np.ones(p), b, np.ones(p), float(self.temperature), capacity, np.empty(p))
 
     def hessian(self, u: Vector) -> Array:
         """Return ∇²f(u) = (1 − k·cap)(diag(a) − aaᵀ)/τ, a the shares of the entries below the cap."""
+        below, mass = self._below_the_cap(u)
+        return np.asarray((np.diag(below) - np.outer(below, below / mass)) / self.temperature)
+
+    def hessian_product(self, u: Vector, v: Array) -> Array:
+        """Return ∇²f(u) v for v of shape (p,) or (p, k), without forming the matrix."""
+        below, mass = self._below_the_cap(u)
+        return np.asarray(((v.T - (below @ v)[..., None] / mass) * below).T / self.temperature)
+
+    def _below_the_cap(self, u: Vector) -> tuple[Vector, float]:
+        """Return the weights below the cap, 0 for others, and their sum 1 − k·cap."""
         q, n = self.gradient(u), max(1.0, self.level * len(u))
         below = np.where(n * q < 1.0 - _AT_THE_CAP, q, 0.0)
-        mass = float(np.add.reduce(below)) or 1.0  # 1 − k·cap
-        return np.asarray((np.diag(below) - np.outer(below, below / mass)) / self.temperature)
+        return below, float(np.add.reduce(below)) or 1.0
 
     def _split(self, u: Vector) -> tuple[float, int, Vector, Vector]:
         """Return n, k, u sorted downwards, and (u_i − u_{k+1}) / τ of the entries below the cap."""

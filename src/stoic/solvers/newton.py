@@ -24,6 +24,7 @@ from stoic.solvers.base import Info, Settings, method
 Mask: TypeAlias = NDArray[np.bool_]
 
 _MOST_DENSE = 1000  # variables up to which the Hessian is formed
+_MOST_SQUARE = 1000  # entries of u up to which that of f is
 _ARMIJO, _MOST_HALVINGS = 1e-4, 50
 _EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that may be rounding
 _ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
@@ -166,7 +167,7 @@ class Point:
         inner = problem.inner
         self.problem, self.w, self.data = problem, w, data
         u = inner.value(w, self.data)[0]
-        self.q, self.outer_hessian = problem.outer.gradient(u), cast("Any", problem.outer).hessian(u)
+        self.u, self.q = u, problem.outer.gradient(u)
         self.value = problem.outer.value(u) + problem.regularizer.value(w)
         self.l1, self.l2, linear = cast("Terms", terms_of(problem.regularizer, w.size))
         smooth = inner.vjp(w, self.data, self.q) + self.l2 * w + linear
@@ -203,9 +204,20 @@ class Point:
         inner: Any = self.problem.inner
         if hasattr(getattr(inner, "inner", inner), "hessian_diagonal"):
             z, curved = self.z, inner.hessian_diagonal(self.w, self.data, self.q)
-            return cast("Vector", curved + np.einsum("ik,ik->k", z, self.outer_hessian @ z) + self.l2)
+            return cast("Vector", curved + np.einsum("ik,ik->k", z, self._bent(z)) + self.l2)
         along = float(self.slope @ product(self.slope)) / max(float(self.slope @ self.slope), 1e-300)
         return np.full(self.w.shape, along)
+
+    def _bent(self, v: Array) -> Array:
+        """Return ∇²f(u) v; where p is large, the matrix is not formed."""
+        outer: Any = self.problem.outer
+        if self.u.size <= _MOST_SQUARE or not hasattr(outer, "hessian_product"):
+            return np.asarray(self._outer_hessian @ v)
+        return np.asarray(outer.hessian_product(self.u, v))
+
+    @cached_property
+    def _outer_hessian(self) -> Array:
+        return np.asarray(cast("Any", self.problem.outer).hessian(self.u))
 
     @cached_property
     def z(self) -> Array:
@@ -220,7 +232,7 @@ class Point:
 
         def product(v: Vector) -> Vector:
             curved = inner.hessian_product(self.w, self.data, self.q, v) if hessian is None else hessian @ v
-            return cast("Vector", curved + z.T @ (self.outer_hessian @ (z @ v)) + (self.l2 * v.T).T)
+            return cast("Vector", curved + z.T @ self._bent(z @ v) + (self.l2 * v.T).T)
 
         return product
 

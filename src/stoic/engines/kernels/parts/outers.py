@@ -11,14 +11,14 @@ Floats = NDArray[np.float64]
 
 @kernel
 def outer_gradient(outer: OuterCode, y: Floats, q: Floats) -> None:
-    """Write ∇f(y) into q, which holds y − b until then."""
+    """Write ∇f(y) into q, which holds (y − b)/s until then."""
     p = y.size
     if outer.kind == LINEAR:
         for i in range(p):
             q[i] = outer.weights[i]
         return
     for i in range(p):
-        q[i] = y[i] - outer.baseline[i]
+        q[i] = (y[i] - outer.baseline[i]) / outer.scale[i]
     top, rest = -np.inf, 1.0
     if outer.kind == SMOOTH_CVAR:
         top, rest = threshold(q, outer.ordered, outer.capacity, outer.temperature)
@@ -38,7 +38,7 @@ def outer_gradient(outer: OuterCode, y: Floats, q: Floats) -> None:
             q[i] = outer.weights[i] * rest * np.exp(scaled_below(q[i], top, outer.temperature))
         total += q[i]
     for i in range(p):
-        q[i] /= total
+        q[i] /= total * outer.scale[i]
 
 
 @kernel

@@ -1,0 +1,164 @@
+r"""Protection of groups: the outer function that a model is trained with, from the shared model on.
+
+- **loss**: :math:`\tau \log \frac1p \sum_i e^{g_i/\tau}` follows the group with the largest loss. The shared model
+  is the average over the groups.
+- **regret**: :math:`\tau \log \sum_i \pi_i e^{(g_i - b_i)/(s_i \tau)}` follows the group that the model fails:
+  :math:`b_i` is the loss that its own model would have. The shared model is the average over the rows.
+
+Of regret, :math:`s_i` is the mean :math:`|\ell'|` of group i over that of all rows, what a unit of error costs:
+so that regrets compare as errors do; and :math:`\pi_i` is its share of the rows times :math:`s_i`, so that equal
+regrets give each row the same weight.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from stoic.estimators.own_models import own_models
+from stoic.estimators.rows import TrainingRows
+from stoic.inners.blocks import sums_by
+from stoic.inners.group_loss import GroupLoss
+from stoic.losses import Logistic, Loss
+from stoic.outers import Linear, LogSumExp
+from stoic.protocols import Outer, Vector
+
+PROTECTIONS = ("loss", "regret")
+_WORST = 0.01  # of the mean loss: how far a temperature of 0 is from the maximum
+_NOISE = 3.0  # errors of the group losses that count as no difference
+_EQUAL = 1e-3  # of the mean loss: a smaller spread between groups counts as this much
+
+
+class Levels(NamedTuple):
+    """What is kept of a protection: τ, or None for the shared model; and of regret b and s."""
+
+    temperature: float | None
+    baselines: Vector | None = None
+    scales: Vector | None = None
+
+    def outer(self, shares: Vector) -> Outer:
+        """Return the outer function, for the weights of the groups in the shared model."""
+        if self.temperature is None:
+            return Linear(shares)
+        if self.baselines is None or self.scales is None:
+            return LogSumExp(self.temperature)
+        return LogSumExp(self.temperature, shares * self.scales, self.baselines, self.scales)
+
+    def spread_over(self, places: NDArray[np.intp], count: int) -> "Levels":
+        """Return the levels of more groups: these at their places, for the others none yet."""
+        if self.baselines is None or self.scales is None:
+            return self
+        baselines, scales = np.zeros(count), np.ones(count)
+        baselines[places], scales[places] = self.baselines, self.scales
+        return self._replace(baselines=baselines, scales=scales)
+
+    def with_groups(self, places: NDArray[np.intp], losses: Vector) -> "Levels":
+        """Return the levels with the losses of new groups as their baselines: no regret is known of them."""
+        if self.baselines is None:
+            return self
+        baselines = self.baselines.copy()
+        baselines[places] = losses
+        return self._replace(baselines=baselines)
+
+
+class Protection(Protocol):
+    """A way to protect groups."""
+
+    @property
+    def temperature(self) -> float:
+        """The temperature that was asked for."""
+        ...
+
+    def shares(self, rows: TrainingRows) -> Vector:
+        """Return the weights of the groups in the shared model."""
+        ...
+
+    def levels(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Levels:
+        """Return what the groups are compared with, from the shared model w."""
+        ...
+
+
+@dataclass(frozen=True)
+class LossProtection:
+    """Protect the groups with the largest losses; see the module."""
+
+    temperature: float
+
+    def shares(self, rows: TrainingRows) -> Vector:
+        """Return the same weight for each group."""
+        return np.full(rows.n_groups, 1.0 / rows.n_groups)
+
+    def levels(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Levels:  # noqa: ARG002
+        """Return no baselines, and τ from the differences of the losses."""
+        inner = rows.inner(loss)
+        means = inner.value(w, inner.everything())[0]
+        tau = temperature_of(self.temperature, means, group_noise(rows, inner.losses(w), means))
+        return Levels(tau)
+
+
+@dataclass(frozen=True)
+class RegretProtection:
+    """Protect the groups that the shared model fails; see the module.
+
+    Parameters
+    ----------
+    temperature : float
+        In units of the largest regret of the shared model.
+    baselines : array of shape (p,), optional
+        b; by default what the groups' own models reach.
+    """
+
+    temperature: float
+    baselines: Vector | None = None
+
+    def shares(self, rows: TrainingRows) -> Vector:
+        """Return the shares of the groups in the rows."""
+        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        sizes = sums_by(rows.codes, weight, rows.n_groups)
+        return np.asarray(sizes / sizes.sum())
+
+    def levels(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Levels:
+        """Return the baselines, and τ from the largest regret; the average where there is none."""
+        inner, shares = rows.inner(loss), self.shares(rows)
+        means = inner.value(w, inner.everything())[0]
+        baselines = self.baselines
+        if baselines is None:
+            baselines = means - own_models(rows, loss, w, rng).certain_gains
+        scales = _unit_costs(rows, loss, w, shares)
+        largest = float(((means - baselines) / scales).max())
+        tau = None
+        if rows.n_groups > 1 and math.isfinite(self.temperature) and largest > 0.0:
+            tau = max(self.temperature, _WORST) * largest
+        return Levels(tau, baselines, scales)
+
+
+def _unit_costs(rows: TrainingRows, loss: Loss, w: Vector, shares: Vector) -> Vector:
+    """Return what a unit of error costs in each group, over the mean of that: 1 for classes."""
+    if rows.n_outputs > 1 or isinstance(loss, Logistic):
+        return np.ones(rows.n_groups)
+    inner = cast("GroupLoss", rows.inner(loss))
+    steep = np.abs(inner.slopes_at(inner.predict(w, inner.everything()), inner.everything()))
+    costs = sums_by(rows.codes, steep, rows.n_groups)
+    mean = float(shares @ costs)
+    return np.maximum(costs / mean, 1e-3) if mean > 0.0 else np.ones(rows.n_groups)
+
+
+def temperature_of(temperature: float, losses: Vector, noise: float) -> float | None:
+    """Return τ in the units of the loss, from the losses of the groups and their errors; None: the average."""
+    if len(losses) == 1 or math.isinf(temperature):
+        return None
+    mean = float(losses.mean()) or 1.0
+    if temperature == 0.0:
+        return _WORST * mean / math.log(len(losses))
+    return temperature * max(math.hypot(float(losses.std()), _NOISE * noise), _EQUAL * mean)
+
+
+def group_noise(rows: TrainingRows, losses: Vector, means: Vector) -> float:
+    """Return the typical error of the mean losses of the groups, from the losses of the rows."""
+    weight = np.ones(len(losses)) if rows.weight is None else rows.weight
+    shares = weight / sums_by(rows.codes, weight, rows.n_groups)[rows.codes]
+    squares = np.square(shares * (losses - means[rows.codes]))
+    return float(np.sqrt(np.mean(sums_by(rows.codes, squares, rows.n_groups))))

@@ -1,0 +1,132 @@
+"""Rows that a model is trained on: columns and targets on one scale, in groups, with weights."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from stoic.estimators.scales import tamed_mean
+from stoic.estimators.wild import calmed, width_of, within_reach
+from stoic.inners.blocks import IntArray
+from stoic.inners.group_loss import GroupLoss
+from stoic.inners.group_softmax import GroupSoftmax
+from stoic.inners.groups import rows_by_group
+from stoic.losses import Loss
+from stoic.protocols import Vector
+
+_SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
+_ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 1e8, 300, 1000  # entries of X that are read by default
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Checked rows: columns and targets on one scale, group numbers, and weights if there are any.
+
+    With more than two classes, targets are their numbers, and a model has weights for each.
+    """
+
+    X: Any
+    y: Vector
+    codes: IntArray
+    labels: NDArray[Any]
+    weight: Vector | None
+    intercept: bool
+    n_classes: int = 0
+
+    @property
+    def n_outputs(self) -> int:
+        """Numbers that a model predicts for a row."""
+        return self.n_classes if self.n_classes > 2 else 1
+
+    @property
+    def n_groups(self) -> int:
+        """The number p of groups."""
+        return len(self.labels)
+
+    @property
+    def row_length(self) -> float:
+        """Entries that a row has in memory, on average."""
+        n_entries: int = getattr(self.X, "nnz", self.X.size)
+        return max(1.0, n_entries / len(self.y))
+
+    def are_few(self, patience: float) -> bool:
+        """Whether Newton's method is fast; it is used too for many classes, which have no kernels."""
+        n, d = self.X.shape
+        work = n * d * d / _SMALL if d <= _MOST_DENSE else n * d / _SMALL_BY_PRODUCTS
+        return self.n_outputs > 1 or work <= patience
+
+    @property
+    def squares(self) -> Vector:
+        """‖x‖² of each row."""
+        if not sparse.issparse(self.X):
+            return np.asarray(np.einsum("ij,ij->i", self.X, self.X, dtype=float))
+        X: Any = self.X
+        return np.ravel(X.astype(float, copy=False).power(2).sum(axis=1))
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of ‖x‖² over the rows, by their weights; wild rows count like ordinary outliers."""
+        return tamed_mean(self.squares, self.weight)
+
+    @property
+    def n_effective(self) -> float:
+        """The number of rows that the weights stand for: their sum if they are counts, else Kish's number."""
+        if self.weight is None:
+            return float(len(self.y))
+        total = float(self.weight.sum())
+        are_counts = bool((self.weight == np.floor(self.weight)).all())
+        return total if are_counts else total * total / float(self.weight @ self.weight)
+
+    def inner(self, loss: Loss) -> GroupLoss | GroupSoftmax:
+        """Return the mean losses of a linear model in each group."""
+        if self.n_outputs > 1:
+            how: dict[str, Any] = {"sample_weight": self.weight, "intercept": self.intercept}
+            return GroupSoftmax(self.X, self.y, self.codes, n_classes=self.n_classes, **how)
+        return self._checked.with_loss(loss)
+
+    @cached_property
+    def _checked(self) -> GroupLoss:
+        return GroupLoss(self.X, self.y, self.codes, sample_weight=self.weight, intercept=self.intercept)
+
+    def within_reach(self, w: Vector, loss: Loss) -> "TrainingRows":
+        """Return the rows with no target so far from what w predicts that sums lose their digits to it."""
+        return self if width_of(loss) is None else self._with_targets(within_reach(self.y, self.predict(w)))
+
+    def calmed(self, w: Vector, loss: Loss) -> "TrainingRows":
+        """Return the rows with wild targets at the edge of ordinary outliers about what w predicts."""
+        width = width_of(loss)
+        if width is None:
+            return self
+        return self._with_targets(calmed(self.y, self.predict(w), self.codes, self.weight, width))
+
+    def predict(self, w: Vector) -> Vector:
+        """Return the predictions of a model of one output."""
+        return self._checked.predict(w, self._checked.everything())
+
+    def _with_targets(self, y: Vector) -> "TrainingRows":
+        if y is self.y:
+            return self
+        rows = replace(self, y=y)
+        rows.__dict__["_checked"] = self._checked.with_target(y)  # columns are not checked again
+        return rows
+
+    def part(self, chosen: NDArray[Any]) -> "TrainingRows":
+        """Return some of the rows, by number or by a mask."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return replace(self, X=self.X[chosen], y=self.y[chosen], codes=self.codes[chosen], weight=weight)
+
+    def sample(self, size: int) -> "TrainingRows":
+        """Return up to `size` rows that count, as many of each group; which, is drawn once and for all."""
+        counted = np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight)
+        shuffled = np.random.default_rng(0).permutation(counted)
+        parts = rows_by_group(self.codes[shuffled], self.n_groups)
+        return self.part(shuffled[np.concatenate([part[: max(1, size // self.n_groups)] for part in parts])])
+
+    def default_budget(self, patience: float) -> int:
+        """Return the rows to draw, an epoch at least."""
+        n = self.X.shape[0]
+        drawn = min(max(float(n), patience * _ENTRIES / self.row_length), float(_MOST_EPOCHS * n))
+        return max(int(drawn), _LEAST_DRAWS * self.n_groups)
