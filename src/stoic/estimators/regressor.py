@@ -124,7 +124,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     Notes
     -----
     Rows without `groups` are one group, and a warning says so. Within a group rows count in proportion to
-    `sample_weight`; groups count alike, however many rows they have.
+    `sample_weight`; groups count alike with protect="loss", in proportion to their rows with protect="regret".
 
     With protect="regret" it minimizes :math:`\tau \log \sum_i \pi_i e^{(g_i(w) - b_i) / (s_i \tau)} + r(w)`. The
     loss :math:`b_i` is that of the average fit over all rows less what the group's own model, a shrunk correction

@@ -44,6 +44,7 @@ def model_sections(model: GroupDROModel, schema: Schema) -> list[Section]:
 
 def _settings(model: GroupDROModel, schema: Schema) -> Section:
     memory = model.memory_
+    average = "average over groups" if model.protect == "loss" else "average over rows"
     rows = [
         ("model", type(model).__name__),
         ("target", schema.target or "the label of a LIBSVM file"),
@@ -51,7 +52,8 @@ def _settings(model: GroupDROModel, schema: Schema) -> Section:
         ("columns", model.n_features_in_),
         ("loss", _short(memory.loss)),
         ("penalty", _short(memory.regularizer)),
-        ("temperature", "average over groups" if memory.levels.temperature is None else model.temperature),
+        ("protect", model.protect),
+        ("temperature", average if memory.levels.temperature is None else model.temperature),
         ("steps, rows drawn", f"{model.n_iter_:,}, {model.n_samples_drawn_:,}"),
         ("converged", "yes" if model.converged_ else "no"),
     ]
