@@ -7,7 +7,7 @@ measured is the gain of the correction, which has not seen the rows that judge i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -33,34 +33,55 @@ _CHUNK = 1 << 22  # numbers of outer products that are formed at a time
 
 
 class OwnModels(NamedTuple):
-    """The gains in mean loss of the groups' own models over the shared one, and the errors of these gains."""
+    """The gains in mean loss of the groups' own models over the shared one, and the errors of these gains.
+
+    `slopes` is the mean |ℓ′| of a group under its own model over that under the shared one.
+    """
 
     gains: Vector
     errors: Vector
+    slopes: Vector
+
+    @property
+    def shown(self) -> Vector:
+        r"""The share of each gain that chance does not explain: :math:`(1 - (z \cdot \text{error} / \text{gain})^2)_+`.
+
+        It is 0 in all groups with probability 0.9 where no own model is better than the shared one, and close to 1
+        where a gain is many times its error (Breiman's garrote).
+        """
+        z = float(norm.isf(_LEVEL / len(self.gains)))
+        allowed = z * self.errors
+        ratio = np.divide(allowed, self.gains, out=np.full_like(allowed, np.inf), where=self.gains > 0.0)
+        return np.maximum(0.0, 1.0 - np.square(ratio))
 
     @property
     def certain_gains(self) -> Vector:
-        """Lower bounds on the gains that hold together with probability 0.9; 0 where chance explains a gain."""
-        z = float(norm.isf(_LEVEL / len(self.gains)))
-        return np.maximum(0.0, self.gains - z * self.errors)
+        """The gains less what chance explains of them."""
+        return np.maximum(self.gains, 0.0) * self.shown
+
+    @property
+    def path_slopes(self) -> Vector:
+        """The mean |ℓ′| between the shared and the own model over that of the shared one."""
+        return np.asarray(1.0 + 0.5 * self.shown * (self.slopes - 1.0))
 
 
 def own_models(rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> OwnModels:
     """Return what the groups' own models gain over the shared model w on rows they have not seen."""
     counts = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     sizes = np.bincount(rows.codes[counts > 0.0], minlength=rows.n_groups)
-    gains, errors = np.zeros(rows.n_groups), np.full(rows.n_groups, np.inf)
+    found = OwnModels(np.zeros(rows.n_groups), np.full(rows.n_groups, np.inf), np.ones(rows.n_groups))
     able = np.flatnonzero(sizes >= _FEWEST_ROWS)
     if len(able) < 1 or rows.n_groups == 1:
-        return OwnModels(gains, errors)
+        return found
     chosen = _drawn(rows, counts, able, rng)
     numbers = np.zeros(rows.n_groups, dtype=np.intp)
     numbers[able] = np.arange(len(able))
     order = np.argsort(numbers[rows.codes[chosen]], kind="stable")
     part, weight = rows.part(chosen[order]), counts[chosen[order]]
-    corrections = _corrections(part, loss, w, numbers[part.codes], len(able))
-    gains[able], errors[able] = _cross_fitted(corrections, weight, rng)
-    return OwnModels(gains, errors)
+    candidates = _corrections(part, loss, w, numbers[part.codes], len(able))
+    for values, of_able in zip(found, _cross_fitted(candidates, weight, rng), strict=True):
+        values[able] = of_able
+    return found
 
 
 def _drawn(rows: TrainingRows, counts: Vector, able: IntArray, rng: Generator) -> IntArray:
@@ -93,6 +114,10 @@ class Corrections(ABC):
     @abstractmethod
     def losses(self, theta: Array) -> Vector:
         """Return the loss of each row, with corrections θ of shape (p, m)."""
+
+    @abstractmethod
+    def slopes(self, theta: Array) -> Vector:
+        """Return |ℓ′| of each row."""
 
     @abstractmethod
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
@@ -158,6 +183,10 @@ class LinearCorrections(Corrections):
         """Return the loss of each row."""
         return self.loss.value(self._predict(theta), self.y)
 
+    def slopes(self, theta: Array) -> Vector:
+        """Return |ℓ′| of each row."""
+        return np.abs(self.loss.derivative(self._predict(theta), self.y))
+
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
         """Return gradients and Hessians."""
         prediction = self._predict(theta)
@@ -198,6 +227,10 @@ class ClassCorrections(Corrections):
         own = np.take_along_axis(scores, self.y.astype(np.intp)[:, None], axis=1)[:, 0]
         return np.asarray(logsumexp(scores, axis=1) - own)
 
+    def slopes(self, theta: Array) -> Vector:  # noqa: ARG002
+        """Return 1 for each row: losses of classes are in one unit already."""
+        return np.ones(len(self.y))
+
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
         """Return gradients and Hessians."""
         chances = softmax(self.shared + theta[self.codes], axis=1)
@@ -219,47 +252,59 @@ def _chunks(starts: IntArray, most: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _corrections(rows: TrainingRows, loss: Loss, w: Vector, codes: IntArray, n_groups: int) -> Corrections:
-    """Return corrections in all columns; of level and slope where there are many; of levels for many classes."""
+def _corrections(
+    rows: TrainingRows, loss: Loss, w: Vector, codes: IntArray, n_groups: int
+) -> tuple[Corrections, ...]:
+    """Return corrections of the level, and in all columns; of the slope where there are many columns.
+
+    Of more than two classes, of the level of each.
+    """
     if rows.n_outputs > 1:
         inner = rows.inner(loss)
-        return ClassCorrections(inner.predict(w, inner.everything()), rows.y, codes, n_groups)
+        return (ClassCorrections(inner.predict(w, inner.everything()), rows.y, codes, n_groups),)
     X, shared = cast("Any", rows.X), rows.predict(w)
     if X.shape[1] > _MOST_COLUMNS:
         columns = ((shared - shared.mean()) / (shared.std() or 1.0))[:, None]
     else:
         dense: Any = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         columns = dense - dense.mean(axis=0)
-    return LinearCorrections(
-        shared, rows.y, codes, n_groups, np.hstack([columns, np.ones((len(shared), 1))]), loss
-    )
+    level = np.ones((len(shared), 1))
+    of_rows = shared, rows.y, codes, n_groups
+    return LinearCorrections(*of_rows, level, loss), LinearCorrections(*of_rows, np.hstack([columns, level]), loss)
 
 
-def _cross_fitted(corrections: Corrections, weight: Vector, rng: Generator) -> tuple[Vector, Vector]:
-    """Return the gain of each group at the shrinkage that serves it best, and its error."""
-    codes, p, starts = corrections.codes, corrections.n_groups, corrections.starts
+def _cross_fitted(candidates: Sequence[Corrections], weight: Vector, rng: Generator) -> OwnModels:
+    """Return the gains of the correction and shrinkage that serve each group best, their errors, and the slopes."""
+    codes, p, starts = candidates[0].codes, candidates[0].n_groups, candidates[0].starts
     sizes = np.diff(np.append(starts, len(codes)))
     places = np.arange(len(codes)) - starts[codes]  # of rows in their groups, which are shuffled
     folds = (places + rng.integers(_FOLDS, size=p)[codes]) % _FOLDS
-    scale = corrections.n_parameters / sizes
-    before = corrections.losses(np.zeros((p, corrections.n_parameters)))
-    after = np.empty((len(_SHRINKAGES), len(codes)))
-    for fold in range(_FOLDS):
-        training = np.where(folds != fold, weight, 0.0)
-        share = training / np.add.reduceat(training, starts)[codes]
-        for k, shrinkage in enumerate(_SHRINKAGES):
-            theta = corrections.fitted(share, shrinkage * scale)
-            judged = folds == fold
-            after[k, judged] = corrections.losses(theta)[judged]
     share = weight / np.add.reduceat(weight, starts)[codes]
-    best_gain, best_error = np.zeros(p), np.full(p, np.inf)
-    for k in range(len(_SHRINKAGES)):
-        difference = before - after[k]
-        edge = outlier_size(np.abs(difference))
-        difference = np.clip(difference, -edge, edge)
-        gain = np.add.reduceat(share * difference, starts)
-        squares = np.add.reduceat(np.square(share * (difference - gain[codes])), starts)
-        error = np.sqrt(squares * sizes / np.maximum(sizes - 1, 1))
-        better = gain - error > best_gain - best_error
-        best_gain, best_error = np.where(better, gain, best_gain), np.where(better, error, best_error)
-    return best_gain, best_error
+    best = OwnModels(np.zeros(p), np.full(p, np.inf), np.ones(p))
+    for corrections in candidates:
+        nothing = np.zeros((p, corrections.n_parameters))
+        before, steep = corrections.losses(nothing), np.add.reduceat(share * corrections.slopes(nothing), starts)
+        for shrinkage in _SHRINKAGES:
+            after, slopes = _judged(corrections, weight, folds, shrinkage / sizes)
+            difference = before - after
+            edge = outlier_size(np.abs(difference))
+            difference = np.clip(difference, -edge, edge)
+            gain = np.add.reduceat(share * difference, starts)
+            squares = np.add.reduceat(np.square(share * (difference - gain[codes])), starts)
+            error = np.sqrt(squares * sizes / np.maximum(sizes - 1, 1))
+            ratio = np.add.reduceat(share * slopes, starts) / np.where(steep > 0.0, steep, 1.0)
+            better = gain - error > best.gains - best.errors
+            found = OwnModels(gain, error, np.minimum(ratio, 1.0))
+            best = OwnModels(*(np.where(better, new, old) for new, old in zip(found, best, strict=True)))
+    return best
+
+
+def _judged(corrections: Corrections, weight: Vector, folds: IntArray, ridge: Vector) -> tuple[Vector, Vector]:
+    """Return loss and |ℓ′| of each row under the correction that was fitted without the fold of the row."""
+    losses, slopes = np.empty(len(folds)), np.empty(len(folds))
+    for fold in range(_FOLDS):
+        training, judged = np.where(folds != fold, weight, 0.0), folds == fold
+        share = training / np.add.reduceat(training, corrections.starts)[corrections.codes]
+        theta = corrections.fitted(share, corrections.n_parameters * ridge)
+        losses[judged], slopes[judged] = corrections.losses(theta)[judged], corrections.slopes(theta)[judged]
+    return losses, slopes

@@ -124,10 +124,10 @@ class RegretProtection:
         """Return the baselines, and τ from the largest regret; the average where there is none."""
         inner, shares = rows.inner(loss), self.shares(rows)
         means = inner.value(w, inner.everything())[0]
-        baselines = self.baselines
+        baselines, scales = self.baselines, _unit_costs(rows, loss, w, shares)
         if baselines is None:
-            baselines = means - own_models(rows, loss, w, rng).certain_gains
-        scales = _unit_costs(rows, loss, w, shares)
+            own = own_models(rows, loss, w, rng)
+            baselines, scales = means - own.certain_gains, scales * own.path_slopes
         largest = float(((means - baselines) / scales).max())
         tau = None
         if rows.n_groups > 1 and math.isfinite(self.temperature) and largest > 0.0:
