@@ -90,7 +90,9 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.alpha != "auto":
             check_real("alpha", self.alpha, low=0.0)
         check_real("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
-        check_real("temperature", self.temperature, low=0.0)
+        if self.temperature != "auto":
+            check_real("temperature", self.temperature, low=0.0)
+        check_real("max_cost", self.max_cost, low=0.0)
         check_positive("tol", self.tol)
         check_probability("validation_fraction", self.validation_fraction)
         check_count("n_iter_no_change", self.n_iter_no_change)
@@ -185,6 +187,8 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             self._has_scale,
             self._regularizer(rows),
             self._protection(rows, unit),
+            self.temperature if self.temperature == "auto" else float(self.temperature),
+            float(self.max_cost),
             self.method,
             self._budget(rows),
             rng,
@@ -193,8 +197,8 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _protection(self, rows: TrainingRows, unit: float) -> Protection:
         if self.protect == "loss":
-            return LossProtection(float(self.temperature))
-        return RegretProtection(float(self.temperature), self._given_baselines(rows, unit))
+            return LossProtection()
+        return RegretProtection(self._given_baselines(rows, unit))
 
     def _given_baselines(self, rows: TrainingRows, unit: float) -> Vector | None:
         """Return the baselines that the user gave, by group and on the scale of training."""
@@ -242,6 +246,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             trained.levels,
         )
         self._keep_model(trained.w, dtype)
+        self.temperature_, self._path = trained.temperature, trained.path
         self.n_iter_ = sum(result.n_steps for result in trained.results)
         self.n_samples_drawn_ = sum(result.samples for result in trained.results)
         self.history_ = in_units(trained.history, frame.target.loss_unit)

@@ -69,7 +69,8 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         l1_ratio: float = 0.5,
         protect: str = "loss",
         baseline: Any = None,
-        temperature: float = 4.0,
+        temperature: float | Literal["auto"] = "auto",
+        max_cost: float = 0.01,
         method: str | Method = "auto",
         fit_intercept: bool = True,
         standardize: bool | Literal["auto"] = "auto",
@@ -91,6 +92,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         self.protect = protect
         self.baseline = baseline
         self.temperature = temperature
+        self.max_cost = max_cost
         self.method = method
         self.fit_intercept = fit_intercept
         self.standardize = standardize

@@ -28,19 +28,20 @@ _SHRINKAGES = (0.1, 1.0, 10.0)  # times parameters over rows: how strongly a cor
 _LEVEL = 0.1  # at which all lower bounds on gains hold together
 _FEWEST_ROWS = 2 * _FOLDS  # of a group that has an own model
 _MOST_COLUMNS, _MOST_ENTRIES = 200, 1e7  # beyond, a correction has two parameters, and rows are drawn
-_MOST_STEPS, _MOST_HALVINGS, _SETTLED = 8, 6, 1e-7
+_MOST_STEPS, _MOST_HALVINGS, _SETTLED = 8, 6, 1e-5
+_STEEPER = 4.0  # the most that the cost of an error may differ from that under the shared model
 _CHUNK = 1 << 22  # numbers of outer products that are formed at a time
 
 
 class OwnModels(NamedTuple):
     """The gains in mean loss of the groups' own models over the shared one, and the errors of these gains.
 
-    `slopes` is the mean |ℓ′| of a group under its own model over that under the shared one.
+    `costs` is what a unit of error costs on the way: the gain in loss over the gain in error; NaN where there is none.
     """
 
     gains: Vector
     errors: Vector
-    slopes: Vector
+    costs: Vector
 
     @property
     def shown(self) -> Vector:
@@ -59,17 +60,18 @@ class OwnModels(NamedTuple):
         """The gains less what chance explains of them."""
         return np.maximum(self.gains, 0.0) * self.shown
 
-    @property
-    def path_slopes(self) -> Vector:
-        """The mean |ℓ′| between the shared and the own model over that of the shared one."""
-        return np.asarray(1.0 + 0.5 * self.shown * (self.slopes - 1.0))
+    def unit_costs(self, tangents: Vector) -> Vector:
+        """Return what a unit of error costs in each group; `tangents` are the costs under the shared model."""
+        chords = np.where(np.isfinite(self.costs), self.costs, tangents)
+        chords = np.clip(chords, tangents / _STEEPER, tangents * _STEEPER)
+        return np.asarray(tangents + self.shown * (chords - tangents))
 
 
 def own_models(rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> OwnModels:
     """Return what the groups' own models gain over the shared model w on rows they have not seen."""
     counts = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     sizes = np.bincount(rows.codes[counts > 0.0], minlength=rows.n_groups)
-    found = OwnModels(np.zeros(rows.n_groups), np.full(rows.n_groups, np.inf), np.ones(rows.n_groups))
+    found = OwnModels(np.zeros(rows.n_groups), np.full(rows.n_groups, np.inf), np.full(rows.n_groups, np.nan))
     able = np.flatnonzero(sizes >= _FEWEST_ROWS)
     if len(able) < 1 or rows.n_groups == 1:
         return found
@@ -116,8 +118,8 @@ class Corrections(ABC):
         """Return the loss of each row, with corrections θ of shape (p, m)."""
 
     @abstractmethod
-    def slopes(self, theta: Array) -> Vector:
-        """Return |ℓ′| of each row."""
+    def sizes(self, theta: Array) -> Vector:
+        """Return the error of each row, in units of the targets."""
 
     @abstractmethod
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
@@ -137,9 +139,8 @@ class Corrections(ABC):
         penalty = 0.5 * ridge * np.square(theta).sum(axis=1)
         return np.asarray(self.sums(share * self.losses(theta)) + penalty)
 
-    def fitted(self, share: Vector, ridge: Vector) -> Array:
-        """Return the correction of each group, by Newton's method on all groups at once."""
-        theta = np.zeros((self.n_groups, self.n_parameters))
+    def fitted(self, theta: Array, share: Vector, ridge: Vector) -> Array:
+        """Return the correction of each group, by Newton's method on all groups at once from θ on."""
         value = self.objective(theta, share, ridge)
         first = np.abs(value)
         for _ in range(_MOST_STEPS):
@@ -183,9 +184,9 @@ class LinearCorrections(Corrections):
         """Return the loss of each row."""
         return self.loss.value(self._predict(theta), self.y)
 
-    def slopes(self, theta: Array) -> Vector:
-        """Return |ℓ′| of each row."""
-        return np.abs(self.loss.derivative(self._predict(theta), self.y))
+    def sizes(self, theta: Array) -> Vector:
+        """Return the size of the residual of each row."""
+        return np.abs(self._predict(theta) - self.y)
 
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
         """Return gradients and Hessians."""
@@ -227,9 +228,9 @@ class ClassCorrections(Corrections):
         own = np.take_along_axis(scores, self.y.astype(np.intp)[:, None], axis=1)[:, 0]
         return np.asarray(logsumexp(scores, axis=1) - own)
 
-    def slopes(self, theta: Array) -> Vector:  # noqa: ARG002
-        """Return 1 for each row: losses of classes are in one unit already."""
-        return np.ones(len(self.y))
+    def sizes(self, theta: Array) -> Vector:
+        """Return the cross-entropies: losses of classes are in one unit already."""
+        return self.losses(theta)
 
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
         """Return gradients and Hessians."""
@@ -280,31 +281,44 @@ def _cross_fitted(candidates: Sequence[Corrections], weight: Vector, rng: Genera
     places = np.arange(len(codes)) - starts[codes]  # of rows in their groups, which are shuffled
     folds = (places + rng.integers(_FOLDS, size=p)[codes]) % _FOLDS
     share = weight / np.add.reduceat(weight, starts)[codes]
-    best = OwnModels(np.zeros(p), np.full(p, np.inf), np.ones(p))
+    best = OwnModels(np.zeros(p), np.full(p, np.inf), np.full(p, np.nan))
     for corrections in candidates:
         nothing = np.zeros((p, corrections.n_parameters))
-        before, steep = corrections.losses(nothing), np.add.reduceat(share * corrections.slopes(nothing), starts)
+        losses, sizes_before = corrections.losses(nothing), corrections.sizes(nothing)
+        theta = np.zeros((_FOLDS, *nothing.shape))
         for shrinkage in _SHRINKAGES:
-            after, slopes = _judged(corrections, weight, folds, shrinkage / sizes)
-            difference = before - after
-            edge = outlier_size(np.abs(difference))
-            difference = np.clip(difference, -edge, edge)
-            gain = np.add.reduceat(share * difference, starts)
-            squares = np.add.reduceat(np.square(share * (difference - gain[codes])), starts)
-            error = np.sqrt(squares * sizes / np.maximum(sizes - 1, 1))
-            ratio = np.add.reduceat(share * slopes, starts) / np.where(steep > 0.0, steep, 1.0)
+            after, sizes_after = _judged(corrections, weight, folds, shrinkage / sizes, theta)
+            gain, error = _mean_and_error(losses - after, share, starts, codes)
+            gain_of_sizes, _ = _mean_and_error(sizes_before - sizes_after, share, starts, codes)
+            is_gain = (gain > 0.0) & (gain_of_sizes > 0.0)
+            cost = np.divide(gain, gain_of_sizes, out=np.full(p, np.nan), where=is_gain)
             better = gain - error > best.gains - best.errors
-            found = OwnModels(gain, error, np.minimum(ratio, 1.0))
+            found = OwnModels(gain, error, cost)
             best = OwnModels(*(np.where(better, new, old) for new, old in zip(found, best, strict=True)))
     return best
 
 
-def _judged(corrections: Corrections, weight: Vector, folds: IntArray, ridge: Vector) -> tuple[Vector, Vector]:
-    """Return loss and |ℓ′| of each row under the correction that was fitted without the fold of the row."""
-    losses, slopes = np.empty(len(folds)), np.empty(len(folds))
+def _mean_and_error(difference: Vector, share: Vector, starts: IntArray, codes: IntArray) -> tuple[Vector, Vector]:
+    """Return the mean of each group and its standard error; wild differences count like ordinary outliers."""
+    edge = outlier_size(np.abs(difference))
+    difference = np.clip(difference, -edge, edge)
+    mean = np.add.reduceat(share * difference, starts)
+    squares = np.add.reduceat(np.square(share * (difference - mean[codes])), starts)
+    sizes = np.diff(np.append(starts, len(codes)))
+    return mean, np.sqrt(squares * sizes / np.maximum(sizes - 1, 1))
+
+
+def _judged(
+    corrections: Corrections, weight: Vector, folds: IntArray, ridge: Vector, theta: Array
+) -> tuple[Vector, Vector]:
+    """Return loss and error of each row under the correction that was fitted without the fold of the row.
+
+    The corrections of the folds begin at `theta`, of shape (folds, p, m), and are left there.
+    """
+    losses, sizes = np.empty(len(folds)), np.empty(len(folds))
     for fold in range(_FOLDS):
         training, judged = np.where(folds != fold, weight, 0.0), folds == fold
         share = training / np.add.reduceat(training, corrections.starts)[corrections.codes]
-        theta = corrections.fitted(share, corrections.n_parameters * ridge)
-        losses[judged], slopes[judged] = corrections.losses(theta)[judged], corrections.slopes(theta)[judged]
-    return losses, slopes
+        theta[fold] = corrections.fitted(theta[fold], share, corrections.n_parameters * ridge)
+        losses[judged], sizes[judged] = corrections.losses(theta[fold])[judged], corrections.sizes(theta[fold])[judged]
+    return losses, sizes
