@@ -25,7 +25,8 @@ from stoic.protocols import Array, Vector
 
 _FOLDS = 5
 _SHRINKAGES = (0.1, 1.0, 10.0)  # times parameters over rows: how strongly a correction is held back
-_LEVEL = 0.1  # at which all lower bounds on gains hold together
+_LEVEL = 0.1  # the probability that chance shows a gain in one group at least
+_MANY_ROWS = 100  # for each parameter: any shrinkage is the same
 _FEWEST_ROWS = 2 * _FOLDS  # of a group that has an own model
 _MOST_COLUMNS, _MOST_ENTRIES = 200, 1e7  # beyond, a correction has two parameters, and rows are drawn
 _MOST_STEPS, _MOST_HALVINGS, _SETTLED = 8, 6, 1e-5
@@ -36,7 +37,7 @@ _CHUNK = 1 << 22  # numbers of outer products that are formed at a time
 class OwnModels(NamedTuple):
     """The gains in mean loss of the groups' own models over the shared one, and the errors of these gains.
 
-    `costs` is what a unit of error costs on the way: the gain in loss over the gain in error; NaN where there is none.
+    `costs` is what a unit of error costs on the way: the gain in loss over that in error; NaN where there is none.
     """
 
     gains: Vector
@@ -45,7 +46,7 @@ class OwnModels(NamedTuple):
 
     @property
     def shown(self) -> Vector:
-        r"""The share of each gain that chance does not explain: :math:`(1 - (z \cdot \text{error} / \text{gain})^2)_+`.
+        r"""The share of a gain that chance does not explain, :math:`(1 - (z \, \text{error} / \text{gain})^2)_+`.
 
         It is 0 in all groups with probability 0.9 where no own model is better than the shared one, and close to 1
         where a gain is many times its error (Breiman's garrote).
@@ -275,7 +276,7 @@ def _corrections(
 
 
 def _cross_fitted(candidates: Sequence[Corrections], weight: Vector, rng: Generator) -> OwnModels:
-    """Return the gains of the correction and shrinkage that serve each group best, their errors, and the slopes."""
+    """Return the gains of the correction and shrinkage that serve each group best, with errors and costs."""
     codes, p, starts = candidates[0].codes, candidates[0].n_groups, candidates[0].starts
     sizes = np.diff(np.append(starts, len(codes)))
     places = np.arange(len(codes)) - starts[codes]  # of rows in their groups, which are shuffled
@@ -286,7 +287,8 @@ def _cross_fitted(candidates: Sequence[Corrections], weight: Vector, rng: Genera
         nothing = np.zeros((p, corrections.n_parameters))
         losses, sizes_before = corrections.losses(nothing), corrections.sizes(nothing)
         theta = np.zeros((_FOLDS, *nothing.shape))
-        for shrinkage in _SHRINKAGES:
+        are_many = sizes.min() >= _MANY_ROWS * corrections.n_parameters
+        for shrinkage in (1.0,) if are_many else _SHRINKAGES:
             after, sizes_after = _judged(corrections, weight, folds, shrinkage / sizes, theta)
             gain, error = _mean_and_error(losses - after, share, starts, codes)
             gain_of_sizes, _ = _mean_and_error(sizes_before - sizes_after, share, starts, codes)
@@ -320,5 +322,8 @@ def _judged(
         training, judged = np.where(folds != fold, weight, 0.0), folds == fold
         share = training / np.add.reduceat(training, corrections.starts)[corrections.codes]
         theta[fold] = corrections.fitted(theta[fold], share, corrections.n_parameters * ridge)
-        losses[judged], sizes[judged] = corrections.losses(theta[fold])[judged], corrections.sizes(theta[fold])[judged]
+        losses[judged], sizes[judged] = (
+            corrections.losses(theta[fold])[judged],
+            corrections.sizes(theta[fold])[judged],
+        )
     return losses, sizes

@@ -66,25 +66,23 @@ class Levels(NamedTuple):
 
 
 class Yardstick(NamedTuple):
-    """What the levels of the groups are measured with: b and s of regret, and the unit and the least τ there are."""
+    """What the levels of the groups are measured with: b and s of regret, and the unit and the least τ there are.
+
+    `slope` is the mean of what an error costs: losses over it are errors.
+    """
 
     unit: float
     floor: float
     baselines: Vector | None = None
     scales: Vector | None = None
+    slope: float = 1.0
 
     def at(self, temperature: float) -> Levels:
-        """Return the levels at a temperature; the shared model at infinity, or where there is nothing to protect."""
+        """Return the levels at a temperature; the shared model's at infinity, or where nothing is to be gained."""
         tau = None
         if math.isfinite(temperature) and self.unit > 0.0:
             tau = max(temperature * self.unit, self.floor)
         return Levels(tau, self.baselines, self.scales)
-
-    def of(self, losses: Vector) -> Vector:
-        """Return the levels of the groups: losses, or regrets in units of error."""
-        if self.baselines is None or self.scales is None:
-            return losses
-        return np.asarray((losses - self.baselines) / self.scales)
 
 
 class Protection(Protocol):
@@ -149,9 +147,10 @@ class RegretProtection:
         if baselines is None:
             own = own_models(rows, loss, w, rng)
             baselines, costs = means - own.certain_gains, own.unit_costs(costs)
-        scales = np.maximum(costs / (float(shares @ costs) or 1.0), _CHEAP)
+        slope = float(shares @ costs) or 1.0
+        scales = np.maximum(costs / slope, _CHEAP)
         largest = float(((means - baselines) / scales).max()) if rows.n_groups > 1 else 0.0
-        return Yardstick(largest, _WORST * largest, baselines, scales)
+        return Yardstick(largest, _WORST * largest, baselines, scales, slope)
 
 
 def _unit_costs(rows: TrainingRows, loss: Loss, w: Vector) -> Vector:

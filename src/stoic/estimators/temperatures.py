@@ -1,9 +1,10 @@
 r"""The choice of a temperature: a path from the average to the worst group, judged on rows that are held out.
 
 On each fold but one the average :math:`\bar w` is fitted, and from there on the models at lower and lower
-temperatures, each from the one before. The level of group i at a temperature is its regret (or loss) under the
-average, plus the mean of :math:`\ell(w; \xi) - \ell(\bar w; \xi)` over its rows, each under the models that have not
-seen it. The worst level falls along the path until it is noise; what that costs is the change of the mean loss.
+temperatures, each from the one before. The level of group i at a temperature is its regret (or error) under the
+average, plus the mean of :math:`e(w; \xi) - e(\bar w; \xi)` over its rows, each under the models that have not
+seen it. The worst level falls along the path until it is noise; what that costs is the change of the mean error.
+The error e of a row is the size of its residual where losses are lines far out, else its loss.
 """
 
 import math
@@ -14,11 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from stoic.estimators.protection import Yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.inners.blocks import IntArray, sums_by
-from stoic.losses import Loss
+from stoic.losses import Absolute, Huber, Loss
 from stoic.outers import Linear
 from stoic.problem import Problem
 from stoic.protocols import Array, Regularizer, Vector
@@ -32,18 +34,18 @@ _MOST_STEPS, _SETTLED = 30, 1e-6  # Newton steps of a fit, and the decrease that
 
 @dataclass(frozen=True)
 class TemperaturePath:
-    """Levels of the groups and changes of losses along a path of temperatures, on rows that were held out.
+    """Levels of the groups and changes of errors along a path of temperatures, on rows that were held out.
 
     Parameters
     ----------
     temperatures : array of shape (T,)
         From infinity, the average, down.
     levels : array of shape (T, p)
-        Regrets, or losses, of the groups.
-    costs : array of shape (T,)
-        By how much the mean loss is above that of the average, as a share of it.
+        Regrets, or errors, of the groups.
+    means : array of shape (T,)
+        Of the errors, the groups by their weights in the average.
     changes : array of shape (T, n)
-        Of the losses of the rows, from the average on, in units of the levels.
+        Of the errors of the rows, from the average on, in units of the levels.
     codes : array of int of shape (n,)
         The groups of these rows.
     counted : array of int
@@ -52,10 +54,15 @@ class TemperaturePath:
 
     temperatures: Vector
     levels: Array
-    costs: Vector
+    means: Vector
     changes: Array
     codes: IntArray
     counted: IntArray
+
+    @property
+    def costs(self) -> Vector:
+        """By how much the mean error is above that of the average, as a share of it."""
+        return np.asarray((self.means - self.means[0]) / (abs(self.means[0]) or 1.0))
 
     @cached_property
     def worst_groups(self) -> IntArray:
@@ -74,12 +81,24 @@ class TemperaturePath:
         the path, from the average on, that is within a standard error of it is taken.
         """
         allowed = np.flatnonzero(np.logical_and.accumulate(self.costs <= max_cost))
-        best = allowed[self.worst[allowed].argmin()]
-        return int(next(k for k in allowed if self.worst[k] - self.worst[best] <= self._error(k, best)))
+        best = int(allowed[self.worst[allowed].argmin()])
+        return next(k for k in allowed.tolist() if self.worst[k] - self.worst[best] <= self._error(k, best))
 
-    def errors(self, k: int) -> Vector:
-        """Return the standard errors of the differences of the worst levels from that at temperature number k."""
-        return np.array([self._error(other, k) for other in range(len(self.temperatures))])
+    def records(self, chosen: float, labels: NDArray[Any], unit: float) -> list[dict[str, Any]]:
+        """Return a record for each temperature, errors in units; deviations are from the one that was chosen."""
+        best = int(np.flatnonzero(self.temperatures == chosen)[0])
+        return [
+            {
+                "temperature": float(temperature),
+                "mean_error": float(self.means[k] * unit),
+                "cost": float(self.costs[k]),
+                "worst": float(self.worst[k] * unit),
+                "worst_deviation": self._error(k, best) * unit,
+                "worst_group": labels[self.worst_groups[k]],
+                "chosen": k == best,
+            }
+            for k, temperature in enumerate(self.temperatures)
+        ]
 
     def _error(self, k: int, best: int) -> float:
         """Return the standard error of the difference of two worst levels: over the rows of the first's group."""
@@ -89,7 +108,13 @@ class TemperaturePath:
 
 
 def temperature_path(
-    rows: TrainingRows, loss: Loss, regularizer: Regularizer, w: Vector, yard: Yardstick, shares: Vector, rng: Generator
+    rows: TrainingRows,
+    loss: Loss,
+    regularizer: Regularizer,
+    w: Vector,
+    yard: Yardstick,
+    shares: Vector,
+    rng: Generator,
 ) -> TemperaturePath:
     """Return the path of temperatures from the average w on, by cross-validation on the rows or some of them.
 
@@ -110,7 +135,7 @@ def temperature_path(
     means = rows.inner(loss).value(w, rows.inner(loss).everything())[0]
     some = _some(rows)
     weight = np.ones(len(some.y)) if some.weight is None else some.weight
-    folds, inner = _folds(some, rng), some.inner(loss)
+    folds = _folds(some, rng)
     held = np.zeros(len(some.y), dtype=bool)
     before = np.zeros(len(some.y))
     changes = np.zeros((len(TEMPERATURES), len(some.y)))
@@ -118,30 +143,42 @@ def temperature_path(
         models = _models(some.part(folds != fold), loss, regularizer, w, yard, means, shares)
         judged = folds == fold
         held |= judged
-        before[judged] = inner.losses(next(models))[judged]
+        before[judged] = _errors(some, loss, next(models))[judged]
         for k, model in enumerate(models, 1):
-            changes[k, judged] = inner.losses(model)[judged] - before[judged]
+            changes[k, judged] = _errors(some, loss, model)[judged] - before[judged]
     codes, counts = some.codes[held], weight[held]
     sizes = sums_by(codes, counts, rows.n_groups)
     part = (counts / np.maximum(sizes, 1e-300)[codes])[None] * np.vstack([before[held], changes[:, held]])
     by_group = np.array([sums_by(codes, one, rows.n_groups) for one in part])
-    scales = np.ones(rows.n_groups) if yard.scales is None else yard.scales
-    start = yard.of(by_group[0] if yard.baselines is None else means)
+    scales, start = np.ones(rows.n_groups), by_group[0]
+    if yard.baselines is not None and yard.scales is not None:
+        start = (means - yard.baselines) / yard.scales / (yard.slope if has_residuals(loss) else 1.0)
+        scales = scales if has_residuals(loss) else yard.scales
     seen = np.bincount(codes, minlength=rows.n_groups)
     return TemperaturePath(
         np.array(TEMPERATURES),
         start + by_group[1:] / scales,
-        by_group[1:] @ shares / max(float(by_group[0] @ shares), 1e-300),
+        (by_group[0] + by_group[1:]) @ shares,
         changes[:, held] / scales[codes],
         codes,
         np.flatnonzero(seen >= min(_FEWEST_ROWS, seen.max())),
     )
 
 
+def has_residuals(loss: Loss) -> bool:
+    """Whether errors are the sizes of residuals, not losses."""
+    return isinstance(loss, Huber | Absolute)
+
+
+def _errors(rows: TrainingRows, loss: Loss, w: Vector) -> Vector:
+    """Return the error of each row."""
+    return np.abs(rows.y - rows.predict(w)) if has_residuals(loss) else rows.inner(loss).losses(w)
+
+
 def _work(rows: TrainingRows) -> float:
     """Return the products that a Hessian takes, or those of vectors where it is not formed."""
     n, d = rows.X.shape
-    return n * min(float(d) ** 2, 100.0 * rows.row_length) * rows.n_outputs**2
+    return float(n * min(float(d) ** 2, 100.0 * rows.row_length) * rows.n_outputs**2)
 
 
 def _some(rows: TrainingRows) -> TrainingRows:

@@ -89,7 +89,8 @@ class Trainer:
     method : str or Method
         "auto": Newton's method where the data are few, else the default of `minimize`.
     budget : int or None
-    rng : Generator
+    rng, folds : Generator
+        Of draws, and of folds.
     watch : Watch
     """
 
@@ -103,6 +104,7 @@ class Trainer:
     method: str | Method
     budget: int | None
     rng: Generator
+    folds: Generator
     watch: Watch = field(default_factory=Watch)
 
     def train(self, w: Vector) -> Trained:
@@ -121,8 +123,8 @@ class Trainer:
                 break
         loss, n_average = self.loss_at(scale), len(results)
         last = replace(self, rows=self.rows.calmed(w, loss))
-        yard = self.protection.yardstick(last.rows, loss, w, self.rng)
-        temperature, path = last._temperature(loss, w, yard, shares)
+        yard = self.protection.yardstick(last.rows, loss, w, self.folds)
+        temperature, path = last.temperature_from(loss, w, yard, shares)
         last, levels = replace(last, temperature=temperature), yard.at(temperature)
         problem = Problem(last.rows.inner(loss), levels.outer(shares), self.regularizer)
         if not is_ended(result):
@@ -131,15 +133,15 @@ class Trainer:
         found = result.w, loss, last.rows, problem, temperature, path, levels
         return Trained(*found, tuple(results), n_average, self.is_exact)
 
-    def _temperature(
+    def temperature_from(
         self, loss: Loss, w: Vector, yard: Yardstick, shares: Vector
     ) -> tuple[float, TemperaturePath | None]:
-        """Return the temperature, and the path that it was chosen on; the average where nothing is to be gained."""
+        """Return the temperature, and the path it was chosen on; infinity where nothing is to be gained."""
         if self.temperature != "auto":
             return float(self.temperature), None
         if yard.unit <= 0.0:
             return math.inf, None
-        path = temperature_path(self.rows, loss, self.regularizer, w, yard, shares, self.rng)
+        path = temperature_path(self.rows, loss, self.regularizer, w, yard, shares, self.folds)
         return float(path.temperatures[path.chosen(self.max_cost)]), path
 
     @property
@@ -163,7 +165,7 @@ class Trainer:
             method: str | Method = "newton" if self.method == "auto" else self.method
             budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
         else:
-            is_hard = self._is_squared or self.temperature != "auto" and self.temperature < 1.0
+            is_hard = self._is_squared or (self.temperature != "auto" and self.temperature < 1.0)
             default = self.rows.default_budget(_PATIENCE if is_hard else 1.0)
             whole = default if self.budget is None else self.budget
             method, budget = self.method, max(1, int(whole * share))
