@@ -1,10 +1,10 @@
-"""Our estimators at their defaults beside what people would pick instead, on real tables: errors, worst group, regret.
+"""Our estimators at their defaults beside what people would pick, on real tables: errors and regrets of groups.
 
-The tables are those of `tables.py`, chosen before the first run. Each is split ten times, three tenths of every group
-for the test. The error of a row is the absolute error, or 1 for a wrong class; that of a group is its mean over the
-test rows and the splits. The regret of a group is its error above that of its own model: a correction of the average
-fit, shrunk by the penalty that five folds of the group's training rows choose (none where none helps), and never
-worse than the average fit on the test rows. Nothing is tuned; columns have variance 1 for all.
+The tables are those of `tables.py`, chosen before the first run. Each is split ten times, three tenths of every
+group for the test. The error of a row is the absolute error, or 1 for a wrong class; that of a group is its mean over
+the test rows and the splits. The regret of a group is its error above that of its own model: a correction of the
+average fit, shrunk by the penalty that five folds of the group's training rows choose (none where none helps), and
+never worse than the average fit on the test rows. Nothing is tuned; columns have variance 1 for all.
 
     python benchmarks/real_tables.py                       all tables, all models
     python benchmarks/real_tables.py --tables Wage Chile --models default Huber
@@ -172,7 +172,7 @@ def scores_of(model, X):
 
 
 def own_errors(shared, train, test):
-    """Return the test errors of the rows of one group under its own model, or under the shared one if that is better."""
+    """Return the test errors of the rows of one group under its own model, or the shared one if that is better."""
     (X, y), (X_test, y_test) = train, test
     classes = getattr(shared, "classes_", None)
     plain = errors_of(shared, X_test, y_test)
@@ -213,7 +213,7 @@ def splits(groups):
 
 
 def measure(name, wanted, more=None):
-    """Return the errors of the groups by model (mean over the splits), of their own models, sizes, log losses, seconds."""
+    """Return errors of groups by model (means over the splits), those of own models, sizes, log losses, seconds."""
     X, y, groups = tables.load(name)
     is_class = y.dtype.kind not in "iuf"
     models = classification_models() if is_class else regression_models()
@@ -240,7 +240,7 @@ def measure(name, wanted, more=None):
             start = time.perf_counter()
             try:
                 model = shared if model_name == shared_name else fit(*train)
-            except Exception as error:  # noqa: BLE001 - a row with the reason
+            except Exception as error:
                 errors[model_name] = f"{type(error).__name__}: {error}"[:60]
                 continue
             seconds.setdefault(model_name, []).append(time.perf_counter() - start)

@@ -1,13 +1,17 @@
 """Convergence of a model: a small duality gap on the training rows, reached by Newton steps if need be."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from stoic.certificate.duality import duality_gap
-from stoic.estimators.training import Trainer, is_ended
+from stoic.estimators.watching import is_ended
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.result import Record, Result
 from stoic.solvers.newton import Newton
+
+if TYPE_CHECKING:
+    from stoic.estimators.training import Trainer
 
 _MOST_STEPS = 50
 _ADVICE = 'Set method="newton" for the exact optimum, or a larger max_epochs, budget or tol'
@@ -52,7 +56,7 @@ class Convergence:
 
 
 def converge(
-    trainer: Trainer, problem: Problem, answer: Vector, start: Vector, last: Result
+    trainer: "Trainer", problem: Problem, answer: Vector, start: Vector, last: Result
 ) -> tuple[Vector, Result | None, Convergence]:
     """Return the answer, improved if it has not converged; the solve that did so, or None; and its convergence.
 
@@ -60,8 +64,7 @@ def converge(
     the user chose the method or the budget, stops early, or has ended the fit.
     """
     tol, first, gap = float(trainer.watch.tol or 0.0), problem.objective(start), duality_gap(problem, answer)
-    may_improve = trainer.method == "auto" and trainer.budget is None and trainer.watch.stopping is None
-    if gap <= tol * first or trainer.is_exact or not may_improve or is_ended(last):
+    if gap <= tol * first or trainer.is_exact or not trainer.may_improve or is_ended(last):
         return answer, None, Convergence(gap, first, tol, trainer.is_exact)
 
     def look(record: Record) -> None:

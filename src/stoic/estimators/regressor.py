@@ -145,10 +145,10 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
 
     The loss :math:`b_i` is that of the average fit over all rows less what the group's own model, a shrunk
     correction of that fit, gains on rows that it has not seen, as far as chance does not explain the gain. So
-    :math:`b_i = g_i` where chance explains all of it, and where it does so in all groups, the answer is the average
-    fit. The unit :math:`s_i` is what an error costs in group i (the gain in loss over that
-    in error, or the mean size of the slopes of its losses), and :math:`\pi_i` makes the rows count alike where
-    regrets are equal. See ``docs/estimators.md``.
+    :math:`b_i = g_i` where chance explains all of it, and where it does so in all groups, the answer is the
+    average fit. The unit :math:`s_i` is what an error costs in group i (the gain in loss over that in error, or
+    the mean size of the slopes of its losses), and :math:`\pi_i` makes the rows count alike where regrets are
+    equal. See ``docs/estimators.md``.
 
     A target farther from what the average fit predicts than ten times the 90 % quantile of these distances, in its
     group and over all rows, is moved to that distance, except with square loss. Its slope is the same, and it

@@ -28,7 +28,7 @@ from stoic.solvers.newton import Newton
 
 TEMPERATURES = (math.inf, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.0)
 _FOLDS, _FEWEST_ROWS = 5, 10  # rows of a group whose level counts
-_ENTRIES, _WORK, _PER_COLUMN = 1e6, 2e8, 5  # numbers to read, products of a Hessian, rows for each column
+_ENTRIES, _WORK, _PER_COLUMN = 3e6, 2e8, 5  # numbers to read, products of a Hessian, rows for each column
 _MOST_STEPS, _SETTLED = 30, 1e-6  # Newton steps of a fit, and the decrease that ends them
 
 

@@ -8,12 +8,12 @@ from typing import Literal
 from numpy.random import Generator
 from threadpoolctl import threadpool_limits
 
-from stoic.engines.engine import Status
+from stoic.estimators.convergence import converge
 from stoic.estimators.protection import Levels, Protection, Yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import spread, weighted_quantile
 from stoic.estimators.temperatures import TemperaturePath, temperature_path
-from stoic.estimators.watching import Watch
+from stoic.estimators.watching import Watch, is_ended
 from stoic.estimators.wild import is_reached
 from stoic.losses import Loss, Squared
 from stoic.outers import Linear
@@ -110,7 +110,7 @@ class Trainer:
     def train(self, w: Vector) -> Trained:
         """Return the model, trained from w."""
         results: list[Result] = []
-        scale, shares = 1.0, self.protection.shares(self.rows)
+        start, scale, shares = w, 1.0, self.protection.shares(self.rows)
         while True:
             first = replace(self, rows=self.rows.within_reach(w, self.loss_at(scale)))
             average = Problem(first.rows.inner(self.loss_at(scale)), Linear(shares), self.regularizer)
@@ -121,16 +121,27 @@ class Trainer:
             is_settled = abs(scale - before) <= _SETTLED * before and not self._reaches(first.rows, w)
             if not self.is_exact or is_settled or len(results) == _MOST_ROUNDS or is_ended(result):
                 break
+        is_over = is_ended(result)
+        if not self.is_exact:  # regrets are differences from the average, and small ones
+            w, more, reached = converge(first, average, w, start, result)
+            if more is not None:
+                results.append(replace(more, certifier=None))
+                is_over = is_ended(more) and not reached.is_reached  # the user's end, not that of a small gap
+            scale = self._scale(w) if self.has_scale else scale
         loss, n_average = self.loss_at(scale), len(results)
         last = replace(self, rows=self.rows.calmed(w, loss))
         yard = self.protection.yardstick(last.rows, loss, w, self.folds)
         temperature, path = last.temperature_from(loss, w, yard, shares)
         last, levels = replace(last, temperature=temperature), yard.at(temperature)
         problem = Problem(last.rows.inner(loss), levels.outer(shares), self.regularizer)
-        if not is_ended(result):
+        if self.may_improve and not self.is_exact and not is_over:  # draws would lead away from there
+            w, more, _ = converge(last, problem, w, start, result)
+            results += [] if more is None else [replace(more, certifier=None)]
+        elif not is_over:
             result = last.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
+            w = result.w
             results.append(replace(result, certifier=None))
-        found = result.w, loss, last.rows, problem, temperature, path, levels
+        found = w, loss, last.rows, problem, temperature, path, levels
         return Trained(*found, tuple(results), n_average, self.is_exact)
 
     def temperature_from(
@@ -149,6 +160,11 @@ class Trainer:
         """Whether the exact optimum of the data is found."""
         by_name = self.method == "newton" or isinstance(self.method, Newton)
         return by_name or (self.method == "auto" and self.rows.are_few(_PATIENCE if self._is_squared else 1.0))
+
+    @property
+    def may_improve(self) -> bool:
+        """Whether Newton's method may go on from draws: nobody chose method, budget or stopping."""
+        return self.method == "auto" and self.budget is None and self.watch.stopping is None
 
     @property
     def _is_squared(self) -> bool:
@@ -188,8 +204,3 @@ class Trainer:
 def _records(epochs: float) -> int:
     """Return the number of records of the last solve: two an epoch, as each takes a pass over the rows."""
     return int(min(max(2.0 * epochs, 2 * _FEWEST_RECORDS), _MOST_RECORDS))
-
-
-def is_ended(result: Result) -> bool:
-    """Whether the user, or infinite numbers, ended a solve for good."""
-    return result.status in {Status.STOPPED, Status.INTERRUPTED, Status.DIVERGED}

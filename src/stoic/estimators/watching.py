@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from stoic.engines.engine import Status
 from stoic.losses import Loss
 from stoic.protocols import Vector
-from stoic.solve.result import Record
+from stoic.solve.result import Record, Result
 
 
 class Stopping(Protocol):
@@ -42,3 +43,8 @@ class Watch:
                 look(record)
 
         return {"verbose": self.verbose, "callback": call if looks else None, "observers": observers}
+
+
+def is_ended(result: Result) -> bool:
+    """Whether the user, or infinite numbers, ended a solve for good."""
+    return result.status in {Status.STOPPED, Status.INTERRUPTED, Status.DIVERGED}
