@@ -110,7 +110,9 @@ def test_settings_reach_the_estimator():
 @pytest.mark.usefixtures("data")
 @pytest.mark.slow
 def test_without_groups_a_note_says_so():
-    assert "Note: groups=None" in done("fit", "flats.csv", "--target", "rent", "--drop", "id,region")
+    assert "Note: without --group all rows count alike" in done(
+        "fit", "flats.csv", "--target", "rent", "--drop", "id,region"
+    )
 
 
 def test_classes_have_probabilities(data):

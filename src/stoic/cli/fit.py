@@ -8,6 +8,7 @@ import click
 from stoic.cli.options import NAMES, with_settings
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_DATA = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators'
     ("--loss", str, "huber (default), squared, absolute, quantile; for classes logistic."),
     ("--quantile", float, "The level of --loss quantile (0.5)."),
@@ -24,7 +25,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 
 
 @click.command()
-@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("data", type=_DATA)
 @click.option("--target", default=None, help="The column to predict; LIBSVM files have it by themselves.")
 @click.option("--group", default=None, help="The column that names the groups.")
 @click.option("--groups-file", type=_FILE, default=None, help="The group of each row, one a line of a text file.")
@@ -45,6 +46,10 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 )
 @with_settings(_OPTIONS)
 @click.option("--standardize/--no-standardize", default=None, help="Scale columns; dense ones are by default.")
+@click.option(
+    "--test", type=_DATA, default=None, help="A file to test on; by default a fifth of each group's rows."
+)
+@click.option("--no-test", is_flag=True, help="Fit all rows, and test nothing: a quarter of the time or less.")
 @click.option("--early-stopping", is_flag=True, help="End at the best worst-group loss on rows held out.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of draws and of rows held out.")
 @click.option("--out", type=_FILE, default=Path("model.stoic"), show_default=True, help="The model's file.")
@@ -52,8 +57,10 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 def fit(data: Path, **given: Any) -> None:
     """Fit a linear model for the worst-off groups to the rows of DATA (CSV, Parquet or LIBSVM).
 
-    All columns but those with a role are features; text becomes one column for each category. Writes the model to
-    --out, one file, and a page about it. Nothing is written unless the fit succeeds.
+    All columns but those with a role are features; text becomes one column for each category. Holds out a fifth of
+    each group's rows, and prints the errors of the groups on these rows, of the fit, of simpler ones and of a
+    constant, with a verdict; then fits all rows. Writes that model to --out, one file, and a page about it.
+    Nothing is written unless the fit succeeds.
     """
     from stoic.fitting.commands import run_fit  # noqa: PLC0415 - heavy, and --help does without
 

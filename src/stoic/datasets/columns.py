@@ -110,6 +110,10 @@ class Column:
                 f"holds {self._values.type}, which cannot name groups; use text or numbers"
             ) from error
 
+    def as_given(self) -> list[Any]:
+        """Return the values as they were read, None where there is none."""
+        return list(self._values.to_pylist())
+
     def check_typed(self) -> None:
         """Refuse what reading text as numbers leaves behind: a line break within a value, a slip among numbers."""
         if not _is_text(self._values.type):

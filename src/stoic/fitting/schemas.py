@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 
 class FileRows(NamedTuple):
-    """Rows of a file: a matrix, and what was asked for of targets, groups and weights."""
+    """Rows of a file: a matrix, and what was asked for of targets, groups, weights and columns to keep."""
 
     X: Any
     y: NDArray[Any] | None
     groups: NDArray[Any] | None
     weight: Vector | None
+    kept: Mapping[str, Sequence[Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,15 +84,58 @@ class Schema:
         y = target.as_labels() if is_class else target.as_numbers()
         return replace(self, encoding=encoding), self._table(encoding.apply(features), y, by_name)
 
-    def read_features(self, path: Path, n_columns: int) -> FileRows:
-        """Return rows to predict from `n_columns` features; columns of targets and weights may be there or not."""
+    def read_test(self, path: Path, n_columns: int, *, classifies: bool) -> FileRows:
+        """Return rows to test on, with their targets, groups and weights, encoded as at the fit.
+
+        Parameters
+        ----------
+        path : Path
+        n_columns : int
+            Of the matrix.
+        classifies : bool
+            Whether targets are classes.
+        """
         if self.encoding is None:
+            X, y = read_libsvm(path)
+            return FileRows(_with_columns(path, X, n_columns), y, None, None)
+        by_name = {column.name: column for column in self._read_like(path)}
+        roles = {"target": self.target, "group": self.group, "weight": self.weight}
+        check_names(path, {role: name for role, name in roles.items() if name is not None}, list(by_name))
+        target = by_name[str(self.target)]
+        X = self.encoding.apply(self._features(list(by_name.values())))
+        return self._table(X, target.as_labels() if classifies else target.as_numbers(), by_name)
+
+    def read_features(self, path: Path, n_columns: int, keep: Sequence[str] = ()) -> FileRows:
+        """Return rows to predict from `n_columns` features; columns of targets and weights may be there or not.
+
+        Parameters
+        ----------
+        path : Path
+        n_columns : int
+            Of the matrix.
+        keep : sequence of str
+            Columns whose values are returned as they are; the model need not know them.
+        """
+        if self.encoding is None:
+            if keep:
+                raise InvalidParameter(
+                    f"{path} is a LIBSVM file without named columns; leave out keep={keep[0]!r}."
+                )
             return FileRows(_with_columns(path, read_libsvm(path)[0], n_columns), None, None, None)
+        columns = self._read_like(path)
+        by_name = {column.name: column for column in columns}
+        check_names(path, {f"keep[{i}]": name for i, name in enumerate(keep)}, list(by_name))
+        known = {code.name for code in self.encoding.codes}
+        features = [
+            column for column in self._features(columns) if column.name in known or column.name not in keep
+        ]
+        rows = self._table(self.encoding.apply(features), None, by_name)
+        return rows._replace(kept={name: by_name[name].as_given() for name in keep})
+
+    def _read_like(self, path: Path) -> "list[Column]":
         if is_libsvm(path):
             raise InvalidProblem(f"{path} is a LIBSVM file, but the model was fitted to named columns.")
-        columns = read_columns(path)
-        by_name = {column.name: column for column in columns}
-        return self._table(self.encoding.apply(self._features(columns)), None, by_name)
+        return read_columns(path)
 
     def _table(self, X: Any, y: NDArray[Any] | None, by_name: "Mapping[str, Column]") -> FileRows:
         group, weight = by_name.get(str(self.group)), by_name.get(str(self.weight))

@@ -1,7 +1,6 @@
 """The page about a fit: one self-contained HTML file with the group picture and the tables."""
 
 import io
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from stoic.estimators.displays.group_risk import GroupRiskDisplay
 from stoic.estimators.displays.tail import TailDisplay
 from stoic.fitting.files import Fitted
 from stoic.fitting.inspection import Section, inspect_rows, model_sections
+from stoic.fitting.trial import Tried
 from stoic.reports.figures import new_figure
 from stoic.reports.html import Html, element, inert, joined, table, terms
 from stoic.storage.atomic import replace_file
@@ -19,28 +19,27 @@ from stoic.storage.atomic import replace_file
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def write_summary(fitted: Fitted, data: Path, path: Path, notes: Sequence[str] = ()) -> None:
+def write_summary(tried: Tried, data: Path, path: Path) -> None:
     """Write the page about a model that was fitted to a file.
 
     Parameters
     ----------
-    fitted : Fitted
+    tried : Tried
     data : Path
         The file, which the page names.
     path : Path
-    notes : sequence of str
-        Warnings of the fit.
 
     Raises
     ------
     OSError
         If the file cannot be written; an old one is left as it was.
     """
-    replace_file(path, summary_html(fitted, data, notes))
+    replace_file(path, summary_html(tried, data))
 
 
-def summary_html(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
+def summary_html(tried: Tried, data: Path) -> str:
     """Return the page as HTML."""
+    fitted, notes = tried.fitted, tried.notes
     title = f"{fitted.schema.target or data.name}: a model for {len(fitted.model.groups_)} groups"
     body = joined(
         [

@@ -1,0 +1,97 @@
+"""A fit and its test: on rows held out, on the rows of another file, or not at all."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stoic.estimators.base import MissingGroupsWarning
+from stoic.fitting.answer import Answer, answer
+from stoic.fitting.files import Fitted, Rows, fit_rows
+from stoic.fitting.holding_out import ONE_IN, hold_out
+from stoic.fitting.rivals import kind_of_average
+from stoic.reports.words import counted
+
+_NO_GROUP = "without --group all rows count alike, and no group is protected."
+
+
+class Tried(NamedTuple):
+    """A fitted model with its answer, notes on both, and what the numbers of the answer belong to."""
+
+    fitted: Fitted
+    notes: tuple[str, ...]
+    belongs: str = ""
+
+
+def fit_untested(rows: Rows, settings: Mapping[str, Any]) -> Tried:
+    """Return a model for all rows, without an answer."""
+    with _noted() as notes:
+        fitted = fit_rows(rows, settings)
+    return Tried(fitted, tuple(notes))
+
+
+def fit_and_test_on(rows: Rows, settings: Mapping[str, Any], test: Path) -> Tried:
+    """Return a model for all rows, and its answer on the rows of another file."""
+    tried = fit_untested(rows, settings)
+    model, schema = tried.fitted.model, tried.fitted.schema
+    others = schema.read_test(test, model.n_features_in_, classifies=rows.classifies)
+    with _noted() as notes:
+        tested_on = f"the {counted(others.X.shape[0], 'row')} of {test.name}"
+        found = answer(model, rows.table, others, tested_on, schema.target)
+    belongs = "The numbers belong to the model that was written."
+    return Tried(tried.fitted._replace(answer=found), (*tried.notes, *_on_rivals(notes)), belongs)
+
+
+def fit_and_hold_out(rows: Rows, settings: Mapping[str, Any], seed: int) -> Tried:
+    """Return a model for all rows, and the answer of one for four fifths of them on the others."""
+    split = hold_out(rows.table, seed, classifies=rows.classifies)
+    if not split.test.X.shape[0]:
+        tried = fit_untested(rows, settings)
+        note = f"{counted(rows.table.X.shape[0], 'row')} are too few to hold some out: nothing was tested."
+        return tried._replace(notes=(*tried.notes, note))
+    found, notes = _tested(rows, settings, split.train, split.test)
+    tried = fit_untested(rows, settings)
+    if split.n_small and split.n_small < len(tried.fitted.model.groups_):
+        notes = (*notes, f"{counted(split.n_small, 'group')} of fewer than {ONE_IN} rows gave a fifth together.")
+    return tried._replace(
+        fitted=tried.fitted._replace(answer=found),
+        notes=tuple(dict.fromkeys((*tried.notes, *notes))),
+        belongs=_belongs(found, tried.fitted),
+    )
+
+
+def _tested(rows: Rows, settings: Mapping[str, Any], train: Any, test: Any) -> tuple[Answer, tuple[str, ...]]:
+    with _noted() as notes:
+        model = fit_rows(rows._replace(table=train), settings).model
+        tested_on = f"{counted(test.X.shape[0], 'row')} held out, a fifth of each group"
+        found = answer(model, train, test, tested_on, rows.schema.target)
+    return found, _on_rivals(notes)
+
+
+def _belongs(found: Answer, fitted: Fitted) -> str:
+    n_rows = fitted.table.X.shape[0]
+    said = (
+        f"The numbers belong to a fit to four fifths of the rows; the model is fitted to all {n_rows:,} of them."
+    )
+    if kind_of_average(found.model) != kind_of_average(fitted.model):
+        said += (
+            " On all rows it is no average." if kind_of_average(found.model) else " On all rows it is an average."
+        )
+    return said
+
+
+def _on_rivals(notes: list[str]) -> tuple[str, ...]:
+    """Return one note on the fits of a test, which are not kept."""
+    others = [note for note in notes if note != _NO_GROUP]
+    return tuple(f"In a fit that was only tested: {note}" for note in others[:1])
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Collect warnings as notes, each once."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield notes
+    notes += dict.fromkeys(_NO_GROUP if one.category is MissingGroupsWarning else str(one.message) for one in said)
