@@ -19,6 +19,7 @@ from stoic.estimators.regressor import GroupDRORegressor
 from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
 from stoic.regularizers import L1, L2, ElasticNet, Zero
+from stoic.solve.result import Record
 from stoic.storage.archive import read_archive, write_archive
 
 FORMAT = 1
@@ -37,7 +38,8 @@ def save_model(
     """Write a fitted model to one file, in one move.
 
     The file is a ``.npz`` archive of arrays and JSON with a checksum over all of it: no pickle, nothing that runs
-    when it is read. Callbacks and `random_state` are not kept, nor is the certificate, which needs the data.
+    when it is read. Callbacks and `random_state` are not kept, nor the certificate, which needs the data, nor the
+    seconds in the history: the same model is the same bytes.
 
     Parameters
     ----------
@@ -76,6 +78,7 @@ def save_model(
     memory = model.memory_
     labels = {"groups": model.groups_, "classes": getattr(model, "classes_", None)}
     names = getattr(model, "feature_names_in_", None)
+    facts = {name: _as_python(getattr(model, name)) for name in _FACTS}
     meta = {
         "what": _MARK,
         "format": FORMAT,
@@ -84,7 +87,7 @@ def save_model(
         "settings": {name: _as_python(value) for name, value in settings.items()},
         "labels": {name: _labels_to_json(values) for name, values in labels.items() if values is not None},
         "names": None if names is None else [str(name) for name in names],
-        "facts": {name: _as_python(getattr(model, name)) for name in _FACTS},
+        "facts": {**facts, "history_": _timeless(model.history_)},
         "loss": _to_json(memory.loss),
         "penalty": _to_json(memory.regularizer),
         "target": _fields(memory.frame.target),
@@ -210,6 +213,11 @@ def _fields(part: Any) -> dict[str, Any]:
 
 def _from_json(saved: Mapping[str, Any]) -> Any:
     return _PARTS[saved["kind"]](**{name: value for name, value in saved.items() if name != "kind"})
+
+
+def _timeless(history: list[Record]) -> list[Record]:
+    """Return records without their seconds, so that the same fit is the same file."""
+    return [{name: _as_python(value) for name, value in record.items() if name != "seconds"} for record in history]
 
 
 def _as_python(value: Any) -> Any:

@@ -56,6 +56,11 @@ class Answer:
             return "the fit with equal group weights" if is_equal else NAMES[AVERAGE]
         return "regret DRO" if self.model.protect == "regret" else "group DRO on the loss"
 
+    @property
+    def other_name(self) -> str:
+        """What that rival is called in a sentence."""
+        return NAMES[self.other]
+
     def verdict(self) -> str:
         """Return the answer in a sentence."""
         return verdict(*map(self._evidence, range(len(self.errors))))

@@ -19,6 +19,7 @@ class Split(NamedTuple):
     train: FileRows
     test: FileRows
     n_small: int
+    are_all_small: bool
 
 
 def hold_out(table: FileRows, seed: int, *, classifies: bool) -> Split:
@@ -47,7 +48,8 @@ def hold_out(table: FileRows, seed: int, *, classifies: bool) -> Split:
     chosen = _one_in_five(units, classes, np.random.default_rng(seed))
     if classifies:
         chosen &= np.isin(classes, classes[~chosen])
-    return Split(_part(table, counted[~chosen]), _part(table, counted[chosen]), int(is_small.sum()))
+    parts = _part(table, counted[~chosen]), _part(table, counted[chosen])
+    return Split(*parts, int(is_small.sum()), bool(is_small.all()))
 
 
 def _one_in_five(units: IntArray, classes: IntArray, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -19,6 +19,7 @@ from stoic.protocols import Vector
 
 _MOST_WEIGHTS = 20
 _FEW_ROWS = 50
+_ROUNDING = 1e-9  # of the largest effect: that of a column without a spread
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,32 @@ def groups_of(model: GroupDROModel) -> Section:
 
 
 def _weights(model: GroupDROModel, schema: Schema) -> Section:
-    coef = np.atleast_2d(model.coef_)
+    coef, scale = np.atleast_2d(model.coef_), model.memory_.frame.scaling.scale
     names = schema.names or [f"column {j + 1}" for j in range(coef.shape[1])]
-    size = np.abs(coef * model.memory_.frame.scaling.scale).max(axis=0)
+    effects = coef * scale
+    size = np.abs(effects).max(axis=0)
+    is_used = size > _ROUNDING * size.max(initial=0.0)
     largest = np.argsort(-size, kind="stable")[:_MOST_WEIGHTS]
-    rows = [(names[j], *(f"{one:.4g}" for one in coef[:, j])) for j in largest if size[j] > 0.0]
-    classes = [str(name) for name in getattr(model, "classes_", ())]
-    head = ("column", *(classes if len(coef) > 1 else ["weight"]))
-    n_used = int(np.count_nonzero(size))
-    notes = [f"{n_used:,} of {len(size):,} columns have a weight; those with the largest effect are shown."]
+    rows = [(names[j], *map(_signed, effects[:, j]), *map(_signed, coef[:, j])) for j in largest if is_used[j]]
+    classes = [str(name) for name in getattr(model, "classes_", ())] if len(coef) > 1 else [""]
+    head = ("column", *(f"{what} {name}".strip() for what in ("effect", "weight") for name in classes))
+    n_used = int(np.count_nonzero(is_used))
+    notes = [
+        f"{n_used:,} of {len(size):,} columns have a weight; those with the largest effect are shown: the weight "
+        f"times the scale of the column{_unit_of_effects(model, scale)}."
+    ]
     return Section("Weights", head, rows, notes)
+
+
+def _unit_of_effects(model: GroupDROModel, scale: Vector) -> str:
+    """Return what the scales of the columns are."""
+    if (scale == 1.0).all():
+        return ", which is 1 for all"
+    return ", its standard deviation" if model.memory_.frame.scaling.center.any() else ""
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.4g}"
 
 
 def inspect_rows(table: FileRows, schema: Schema) -> list[Section]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from stoic.fitting.inspection import Section
 from stoic.reports.text_tables import in_columns
 
-_NUMBER = re.compile(r"[+−-]?[\d,.]+(e[+-]?\d+)?( %)?( ± .+)?|[–∞]|")
+_NUMBER = re.compile(r"[+−-]?[\d,.]+(e[+-]?\d+)?( %)?( ± .+)?( \[.+\])?|[–∞]|")
 
 
 def text_of(sections: Sequence[Section]) -> Iterator[str]:

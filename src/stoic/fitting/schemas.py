@@ -124,7 +124,8 @@ class Schema:
             return FileRows(_with_columns(path, read_libsvm(path)[0], n_columns), None, None, None)
         columns = self._read_like(path)
         by_name = {column.name: column for column in columns}
-        check_names(path, {f"keep[{i}]": name for i, name in enumerate(keep)}, list(by_name))
+        for name in keep:
+            check_names(path, {"keep": name}, list(by_name))
         known = {code.name for code in self.encoding.codes}
         features = [
             column for column in self._features(columns) if column.name in known or column.name not in keep

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from stoic.estimators.base import MissingGroupsWarning
 from stoic.fitting.answer import Answer, answer
 from stoic.fitting.files import Fitted, Rows, fit_rows
-from stoic.fitting.holding_out import ONE_IN, hold_out
+from stoic.fitting.holding_out import ONE_IN, Split, hold_out
 from stoic.fitting.rivals import kind_of_average
 from stoic.reports.words import counted
 
@@ -50,9 +50,9 @@ def fit_and_hold_out(rows: Rows, settings: Mapping[str, Any], seed: int) -> Trie
         tried = fit_untested(rows, settings)
         note = f"{counted(rows.table.X.shape[0], 'row')} are too few to hold some out: nothing was tested."
         return tried._replace(notes=(*tried.notes, note))
-    found, notes = _tested(rows, settings, split.train, split.test)
+    found, notes = _tested(rows, settings, split)
     tried = fit_untested(rows, settings)
-    if split.n_small and split.n_small < len(tried.fitted.model.groups_):
+    if split.n_small and not split.are_all_small:
         notes = (*notes, f"{counted(split.n_small, 'group')} of fewer than {ONE_IN} rows gave a fifth together.")
     return tried._replace(
         fitted=tried.fitted._replace(answer=found),
@@ -61,11 +61,12 @@ def fit_and_hold_out(rows: Rows, settings: Mapping[str, Any], seed: int) -> Trie
     )
 
 
-def _tested(rows: Rows, settings: Mapping[str, Any], train: Any, test: Any) -> tuple[Answer, tuple[str, ...]]:
+def _tested(rows: Rows, settings: Mapping[str, Any], split: Split) -> tuple[Answer, tuple[str, ...]]:
+    share = "a fifth of all" if split.are_all_small or split.test.groups is None else "a fifth of each group"
+    tested_on = f"{counted(split.test.X.shape[0], 'row')} held out, {share}"
     with _noted() as notes:
-        model = fit_rows(rows._replace(table=train), settings).model
-        tested_on = f"{counted(test.X.shape[0], 'row')} held out, a fifth of each group"
-        found = answer(model, train, test, tested_on, rows.schema.target)
+        model = fit_rows(rows._replace(table=split.train), settings).model
+        found = answer(model, split.train, split.test, tested_on, rows.schema.target)
     return found, _on_rivals(notes)
 
 

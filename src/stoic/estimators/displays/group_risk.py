@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TWO_ERRORS = 1.96
+TWO_ERRORS = 1.96
 
 
 class GroupRiskDisplay:
@@ -33,6 +33,8 @@ class GroupRiskDisplay:
     baseline : array of shape (p,), optional
         Means of another model.
     error_name : str
+    names : pair of str
+        Of the model and of the other one, in the legend.
 
     Attributes
     ----------
@@ -60,9 +62,10 @@ class GroupRiskDisplay:
         sizes: Vector,
         baseline: Vector | None = None,
         error_name: str = "absolute",
+        names: tuple[str, str] = ("model", "baseline"),
     ) -> None:
         self.groups, self.risks, self.errors, self.sizes = groups, risks, errors, sizes
-        self.baseline, self.error_name = baseline, error_name
+        self.baseline, self.error_name, self.names = baseline, error_name, names
 
     @classmethod
     def from_estimator(
@@ -128,18 +131,25 @@ class GroupRiskDisplay:
         order = np.argsort(self.risks)
         ax = pyplot_axes(ax, (5.5, 1.2 + 0.32 * len(order)))
         places = np.arange(len(order))
-        ends = _TWO_ERRORS * self.errors[order]
+        ends = TWO_ERRORS * self.errors[order]
         dots: dict[str, Any] = {"fmt": "o", "color": COLORS[0], "capsize": 2.5, "zorder": 3}
-        ax.errorbar(self.risks[order], places, xerr=ends, label="model", **dots)
+        own = ax.errorbar(self.risks[order], places, xerr=ends, **dots)
         if self.baseline is not None:
             before = self.baseline[order]
-            ax.scatter(before, places, facecolors="none", edgecolors=COLORS[1], zorder=3, label="baseline")
+            other = ax.scatter(before, places, facecolors="none", edgecolors=COLORS[1], zorder=3)
             ax.hlines(places, before, self.risks[order], color=GRAY, linewidth=0.8, zorder=2)
-            ax.legend(frameon=False, loc="lower right")
+            above: dict[str, Any] = {
+                "loc": "lower left",
+                "bbox_to_anchor": (0.0, 1.0),
+                "ncols": 2,
+                "borderaxespad": 0.0,
+            }
+            ax.legend([own, other], self.names, frameon=False, **above)
         counts = [
             f"{label} ({int(size):,})" for label, size in zip(self.groups[order], self.sizes[order], strict=True)
         ]
         ax.set_yticks(places, counts)
+        ax.set_ylim(-0.6, len(order) - 0.4)
         tidy(ax, xlabel=f"mean {self.error_name} error, 95 % interval")
         ax.grid(axis="x", linewidth=0.4, color="#dddddd")
         ax.set_axisbelow(True)
