@@ -12,6 +12,7 @@ from stoic.errors import InvalidProblem
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.scales import spread
 from stoic.estimators.tail_index import TailIndex, advice, tail_index
+from stoic.fitting.amounts import Amounts
 from stoic.fitting.files import load_fitted
 from stoic.fitting.schemas import FileRows, Schema
 from stoic.inners.labels import encode_groups
@@ -72,11 +73,12 @@ def _short(part: Any) -> str:
 def groups_of(model: GroupDROModel) -> Section:
     """Return the groups of a model, the one with the largest loss first."""
     order = np.argsort(-model.group_losses_, kind="stable")
+    amounts = Amounts.like(float(np.abs(model.group_losses_).mean()))
     rows = [
         (
             str(model.groups_[i]),
             f"{model.memory_.counts[i]:,.0f}",
-            f"{model.group_losses_[i]:.4g}",
+            amounts.bare(float(model.group_losses_[i])),
             f"{model.group_weights_[i]:.3f}",
         )
         for i in order

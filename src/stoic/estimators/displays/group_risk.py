@@ -138,13 +138,8 @@ class GroupRiskDisplay:
             before = self.baseline[order]
             other = ax.scatter(before, places, facecolors="none", edgecolors=COLORS[1], zorder=3)
             ax.hlines(places, before, self.risks[order], color=GRAY, linewidth=0.8, zorder=2)
-            above: dict[str, Any] = {
-                "loc": "lower left",
-                "bbox_to_anchor": (0.0, 1.0),
-                "ncols": 2,
-                "borderaxespad": 0.0,
-            }
-            ax.legend([own, other], self.names, frameon=False, **above)
+            above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.0}
+            ax.legend([own, other], self.names, frameon=False, ncols=2, **above)
         counts = [
             f"{label} ({int(size):,})" for label, size in zip(self.groups[order], self.sizes[order], strict=True)
         ]
