@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,6 +78,7 @@ class Answer:
             _changes(first, first.whole, CONSTANT, FIT)[0],
             self.amounts[place],
             first.measure.name,
+            is_explained=any(_beats_constant(first, name) for name in (AVERAGE, EQUAL)),
             groups_differ=has_groups and _differ(first),
             is_average=is_average,
             found_nothing=is_average and math.isfinite(self._temperature),
@@ -109,6 +110,15 @@ def _changes(errors: Errors, parts: Means, before: str, after: str) -> list[Chan
     error = parts.difference_errors[one if after == FIT else two]
     columns = parts.names.tolist(), parts.means[one], parts.means[two], error, parts.rows.tolist()
     return [Change(str(name), float(a), float(b), float(e), n) for name, a, b, e, n in zip(*columns, strict=True)]
+
+
+def _beats_constant(errors: Errors, name: str) -> bool:
+    """Whether a rival is better than a constant beyond chance."""
+    if name not in errors.rivals:
+        return False
+    places = [errors.rivals.index(name), errors.rivals.index(CONSTANT)]
+    pair = replace(errors, rivals=(FIT, CONSTANT), of_rows=errors.of_rows[places])
+    return _changes(pair, pair.whole, CONSTANT, FIT)[0].is_gain()
 
 
 def _differ(errors: Errors) -> bool:

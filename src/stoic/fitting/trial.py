@@ -10,6 +10,7 @@ from stoic.estimators.base import MissingGroupsWarning
 from stoic.fitting.answer import Answer, answer
 from stoic.fitting.files import Fitted, Rows, fit_rows
 from stoic.fitting.holding_out import ONE_IN, Split, hold_out
+from stoic.fitting.measuring import FEWEST
 from stoic.fitting.rivals import kind_of_average
 from stoic.reports.words import counted
 
@@ -46,9 +47,9 @@ def fit_and_test_on(rows: Rows, settings: Mapping[str, Any], test: Path) -> Trie
 def fit_and_hold_out(rows: Rows, settings: Mapping[str, Any], seed: int) -> Tried:
     """Return a model for all rows, and the answer of one for four fifths of them on the others."""
     split = hold_out(rows.table, seed, classifies=rows.classifies)
-    if not split.test.X.shape[0]:
+    if split.test.X.shape[0] < FEWEST:
         tried = fit_untested(rows, settings)
-        note = f"{counted(rows.table.X.shape[0], 'row')} are too few to hold some out: nothing was tested."
+        note = f"{counted(rows.table.X.shape[0], 'row')} are too few to hold a fifth out: nothing was tested."
         return tried._replace(notes=(*tried.notes, note))
     found, notes = _tested(rows, settings, split)
     tried = fit_untested(rows, settings)

@@ -56,6 +56,8 @@ class Evidence:
         From a constant to the fit, over all rows.
     amounts : Amounts
     measure : str
+    is_explained : bool
+        Whether one of the simpler fits is better than a constant beyond chance.
     groups_differ : bool
         Whether the errors of the groups differ beyond chance.
     is_average : bool
@@ -73,6 +75,7 @@ class Evidence:
     constant: Change
     amounts: Amounts
     measure: str
+    is_explained: bool = False
     groups_differ: bool = False
     is_average: bool = False
     found_nothing: bool = False
@@ -99,7 +102,7 @@ def verdict(first: Evidence, second: Evidence | None = None) -> str:
     >>> print(verdict(Evidence("regret DRO", "the average over rows", mean, [worst], constant, *about)))
     Regret DRO takes the worst group (EV) from 29.1 to 28.6, and costs 0.2 on average.
     """
-    if not (first.constant.is_gain() or (second is not None and second.constant.is_gain())):
+    if not any(seen.is_explained or seen.constant.is_gain() for seen in (first, second) if seen is not None):
         return _no_better(first)
     if not first.other or not first.groups:
         return _without_groups(first)
@@ -111,11 +114,13 @@ def verdict(first: Evidence, second: Evidence | None = None) -> str:
 
 def _no_better(seen: Evidence) -> str:
     change = seen.constant
-    said = f"a constant by the {seen.measure} ({_against(seen, change)})"
+    told = f"({seen.measure} {_against(seen, change)})"
     if change.is_loss() and not change.is_small:
-        return f"Worse than {said}{seen.advice}."
-    rows = f"as far as {change.rows:,} test rows tell"
-    return f"No better than {said}: so judged, the columns do not explain the target, {rows}."
+        return f"Worse than a constant {told}{seen.advice}."
+    said = f"No better than a constant {told}"
+    if change.difference < 0.0 and not change.is_small:
+        said = f"Better than a constant by no more than chance {told}"
+    return f"{said}: {change.rows:,} test rows do not show that the columns explain the target."
 
 
 def _against(seen: Evidence, change: Change) -> str:
