@@ -17,6 +17,7 @@ import tables
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from stoic import GroupDROClassifier, GroupDRORegressor
+from stoic.fitting.amounts import Amounts
 
 N_SPLITS, TEST_SHARE = 5, 0.3
 CHOSEN = ("Salaries", "CPS1985", "diamonds", "Carseats", "MathAchieve", "Boston", "HousePrices")
@@ -64,9 +65,7 @@ def written(errors, is_class):
     ours, trees = (100.0 if is_class else 1.0) * errors.mean(axis=0)
     far = errors[:, 0] - errors[:, 1]
     is_sure = abs(far.mean()) > 2.0 * far.std(ddof=1) / np.sqrt(N_SPLITS)
-    text = [
-        f"{one:.1f} %" if is_class else f"{one:,.4g}" if one < 1000 else f"{one:,.0f}" for one in (ours, trees)
-    ]
+    text = [f"{one:.1f} %" if is_class else Amounts.like(one).bare(one) for one in (ours, trees)]
     best = int(trees < ours)
     return [f"**{one}**" if is_sure and k == best else one for k, one in enumerate(text)]
 

@@ -49,7 +49,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 @click.option(
     "--test", type=_DATA, default=None, help="A file to test on; by default a fifth of each group's rows."
 )
-@click.option("--no-test", is_flag=True, help="Fit all rows, and test nothing: a quarter of the time or less.")
+@click.option("--no-test", is_flag=True, help="Test nothing: one fit in the place of four.")
 @click.option("--early-stopping", is_flag=True, help="End at the best worst-group loss on rows held out.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of draws and of rows held out.")
 @click.option("--out", type=_FILE, default=Path("model.stoic"), show_default=True, help="The model's file.")

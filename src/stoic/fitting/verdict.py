@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from stoic.fitting.amounts import Amounts
@@ -81,6 +82,32 @@ class Evidence:
     found_nothing: bool = False
     advice: str = ""
 
+    @cached_property
+    def worst(self) -> Change:
+        """The group with the largest error before."""
+        return max(self.groups, key=lambda one: one.before)
+
+    @cached_property
+    def gains(self) -> list[Change]:
+        """The groups that gain beyond chance; the worst one is looked at by itself, as all ask for it."""
+        return [one for one in self.groups if one.is_gain(1 if one is self.worst else len(self.groups))]
+
+    @cached_property
+    def losses(self) -> list[Change]:
+        """The groups that lose beyond chance."""
+        return [one for one in self.groups if one.is_loss(1 if one is self.worst else len(self.groups))]
+
+    @property
+    def changed(self) -> list[Change]:
+        """What changes beyond chance: of the mean and the groups."""
+        whole = [self.whole] if self.whole.is_gain() or self.whole.is_loss() else []
+        return [*whole, *self.gains, *self.losses]
+
+    @property
+    def is_all_small(self) -> bool:
+        """Whether all that changes beyond chance is hardly a change."""
+        return all(one.is_small for one in self.changed)
+
 
 def verdict(first: Evidence, second: Evidence | None = None) -> str:
     """Return the sentence.
@@ -106,7 +133,7 @@ def verdict(first: Evidence, second: Evidence | None = None) -> str:
         return _no_better(first)
     if not first.other or not first.groups:
         return _without_groups(first)
-    if second is not None and not first.is_average and not _changed(first) and _changed(second):
+    if second is not None and not first.is_average and not first.changed and second.changed:
         return f"No {first.measure} changes beyond chance; by the {second.measure} {_effect(second)}."
     said = _average(first) if first.is_average else f"{_effect(first)}."
     return said[:1].upper() + said[1:]
@@ -141,25 +168,25 @@ def _average(seen: Evidence) -> str:
         said = (
             "No group would do better beyond chance with a model of its own, so the fit is the average over rows"
         )
-    gains, worst = _gains(seen), _worst(seen)
-    if gains and not _all_small(seen):
-        return f"{said}; {seen.other} would {_helped(seen, gains, 'take', 'cost', 'gain')}."
+    gains, worst = seen.gains, seen.worst
+    if gains and not seen.is_all_small:
+        return f"{said}; {seen.other} would {_helped(seen, 'take', 'cost', 'gain')}."
     if gains:
         return f"{said}, and {seen.other} would change no error by more than 0.5 %."
     return f"{said}, and {seen.other} would not serve the worst group ({worst.name}) better beyond chance."
 
 
 def _effect(seen: Evidence) -> str:
-    gains, losses = _gains(seen), _losses(seen)
-    if gains and not _all_small(seen):
-        return f"{seen.fit} {_helped(seen, gains, 'takes', 'costs', 'gains')}"
-    if _changed(seen) and _all_small(seen):
+    gains, losses = seen.gains, seen.losses
+    if gains and not seen.is_all_small:
+        return f"{seen.fit} {_helped(seen, 'takes', 'costs', 'gains')}"
+    if seen.changed and seen.is_all_small:
         return f"no difference beyond chance is above 0.5 % of an error: {seen.other} serves as well"
     if seen.whole.is_loss() or losses:
-        return _better_without(seen, losses)
+        return _better_without(seen)
     if seen.whole.is_gain():
         gained = seen.amounts.amount(seen.whole.difference)
-        return f"{seen.fit} gains {gained} on average over {seen.other}; no single group changes beyond chance"
+        return f"beside {seen.other}, {seen.fit} gains {gained} on average; no group changes beyond chance"
     if seen.groups_differ:
         return (
             f"the errors of the groups differ, but {seen.fit} changes none beyond chance: they seem to differ in "
@@ -168,8 +195,8 @@ def _effect(seen: Evidence) -> str:
     return f"the differences are within chance: {seen.other} serves as well"
 
 
-def _better_without(seen: Evidence, losses: Sequence[Change]) -> str:
-    worst, said = _worst(seen), []
+def _better_without(seen: Evidence) -> str:
+    worst, losses, said = seen.worst, seen.losses, []
     if seen.whole.is_loss():
         said.append(f"costs {seen.amounts.amount(seen.whole.difference)} on average")
     if worst in losses:
@@ -180,16 +207,16 @@ def _better_without(seen: Evidence, losses: Sequence[Change]) -> str:
     return f"{seen.other} serves better: {seen.fit} {' and '.join(said)}, and no group gains beyond chance"
 
 
-def _helped(seen: Evidence, gains: Sequence[Change], takes: str, costs: str, gets: str) -> str:
+def _helped(seen: Evidence, takes: str, costs: str, gets: str) -> str:
     """Return which group gains, what becomes of the worst one, and the price; the verbs are given."""
-    worst, losses = _worst(seen), _losses(seen)
-    if worst in gains:
+    worst, losses = seen.worst, seen.losses
+    if worst in seen.gains:
         said = f"{takes} the worst group ({worst.name}) {_from_to(seen, worst)}"
         after = max(seen.groups, key=lambda one: one.after)
         if after.name != worst.name:
             said += f" (the worst is then {after.name} with {seen.amounts.error(after.after)})"
     else:
-        most = min(gains, key=lambda one: one.difference)
+        most = min(seen.gains, key=lambda one: one.difference)
         said = f"{takes} {most.name}, the group that it helps most, {_from_to(seen, most)}"
         if worst not in losses:
             said += f", changes the worst group ({worst.name}) by no more than chance"
@@ -210,30 +237,3 @@ def _price(seen: Evidence, costs: str, gets: str) -> str:
 
 def _from_to(seen: Evidence, change: Change) -> str:
     return f"from {seen.amounts.error(change.before)} to {seen.amounts.error(change.after)}"
-
-
-def _worst(seen: Evidence) -> Change:
-    return max(seen.groups, key=lambda one: one.before)
-
-
-def _gains(seen: Evidence) -> list[Change]:
-    return [one for one in seen.groups if one.is_gain(_looks(seen, one))]
-
-
-def _losses(seen: Evidence) -> list[Change]:
-    return [one for one in seen.groups if one.is_loss(_looks(seen, one))]
-
-
-def _looks(seen: Evidence, group: Change) -> int:
-    """Return how many differences a group is looked at with: the worst one by itself, as all ask for it."""
-    return 1 if group is _worst(seen) else len(seen.groups)
-
-
-def _changed(seen: Evidence) -> list[Change]:
-    """Return what changes beyond chance: of the mean and the groups."""
-    whole = [seen.whole] if seen.whole.is_gain() or seen.whole.is_loss() else []
-    return [*whole, *_gains(seen), *_losses(seen)]
-
-
-def _all_small(seen: Evidence) -> bool:
-    return all(one.is_small for one in _changed(seen))
