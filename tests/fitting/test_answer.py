@@ -65,6 +65,24 @@ def test_a_file_to_test_on_must_have_the_columns_of_the_fit(read, tmp_path):
             fit_and_test_on(read(), {}, bare)
 
 
+def test_a_class_that_only_the_test_has_is_said_and_counts_as_wrong(read, tmp_path):
+    y = np.where(columns(0)["y"] > 10.0, 1, 0)
+    strange = np.array(["zebra" if i < 7 else "1" for i in range(N)])
+    rows = read(classifies=True, changes={"y": y})
+    tried = fit_and_test_on(rows, {}, write(tmp_path, "test", changes={"y": strange}))
+    assert any("test.parquet has rows of the class '1' and 1 other" in note for note in tried.notes)
+    assert tried.fitted.answer.errors[0].of_rows.all()
+    tried = fit_and_test_on(rows, {}, write(tmp_path, "test", changes={"y": np.where(y == 1, 2, 0)}))
+    assert any("rows of the class '2', which the fit has not seen" in note for note in tried.notes)
+
+
+def test_rows_without_weight_are_not_tested(read, tmp_path):
+    weight = (np.arange(N) % 3 != 1).astype(float)
+    rows = read(schema=Schema("y", "region", "weight"), changes={"weight": np.ones(N)})
+    tried = fit_and_test_on(rows, {}, write(tmp_path, "test", changes={"weight": weight}))
+    assert tried.fitted.answer.errors[0].labels.tolist() == ["r0", "r2"]
+
+
 def test_libsvm_files_are_tested_on_libsvm_files(tmp_path):
     data, test = tmp_path / "a.svm", tmp_path / "b.svm"
     data.write_text("\n".join(f"{i % 5} 1:{i % 5} 3:{i % 3}" for i in range(60)), encoding="utf-8")

@@ -129,7 +129,8 @@ def legend(answer: Answer) -> list[tuple[str, str]]:
         CONSTANT: _constant(answer),
     }
     told = [(name, meanings[name]) for name in answer.errors[0].rivals]
-    return [*told, ("±", "half of a 95 % interval, of differences row by row")]
+    compared = "below zero where the fit is better; ± is half of a 95 % interval of differences row by row"
+    return [*told, ("fit − …", compared)]
 
 
 def _constant(answer: Answer) -> str:

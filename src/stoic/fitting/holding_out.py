@@ -37,7 +37,7 @@ def hold_out(table: FileRows, seed: int, *, classifies: bool) -> Split:
         Whether targets are classes.
     """
     y: Any = table.y
-    counted = np.arange(len(y)) if table.weight is None else np.flatnonzero(table.weight > 0.0)
+    counted = counted_rows(table)
     labels, codes = encode_groups(table.groups, len(y))
     codes = codes[counted]
     is_small = np.bincount(codes, minlength=len(labels)) < ONE_IN
@@ -48,7 +48,7 @@ def hold_out(table: FileRows, seed: int, *, classifies: bool) -> Split:
     chosen = _one_in_five(units, classes, np.random.default_rng(seed))
     if classifies:
         chosen &= np.isin(classes, classes[~chosen])
-    parts = _part(table, counted[~chosen]), _part(table, counted[chosen])
+    parts = part_of(table, counted[~chosen]), part_of(table, counted[chosen])
     return Split(*parts, int(is_small.sum()), bool(is_small.all()))
 
 
@@ -63,7 +63,13 @@ def _one_in_five(units: IntArray, classes: IntArray, rng: np.random.Generator) -
     return chosen
 
 
-def _part(table: FileRows, rows: IntArray) -> FileRows:
+def counted_rows(table: FileRows) -> IntArray:
+    """Return the numbers of the rows that have a weight."""
+    return np.arange(table.X.shape[0]) if table.weight is None else np.flatnonzero(table.weight > 0.0)
+
+
+def part_of(table: FileRows, rows: IntArray) -> FileRows:
+    """Return some of the rows."""
     y: Any = table.y
     groups, weight = table.groups, table.weight
     return table._replace(

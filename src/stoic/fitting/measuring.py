@@ -139,7 +139,9 @@ def _sizes(residuals: Array, model: GroupDROModel) -> Array:
 
 
 def _log_losses(rival: Any, X: Any, y: NDArray[Any]) -> Vector:
-    chances, classes = rival.predict_proba(X), rival.classes_
-    places = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    own = np.where(classes[places] == y, chances[np.arange(len(y)), places], 0.0)
+    chances = rival.predict_proba(X)
+    places = {name: k for k, name in enumerate(rival.classes_.tolist())}
+    names, codes = np.unique(y, return_inverse=True)
+    columns = np.array([places.get(name, -1) for name in names.tolist()])[codes]
+    own = np.where(columns >= 0, chances[np.arange(len(y)), columns], 0.0)
     return np.asarray(-np.log(np.maximum(own, _LEAST_CHANCE)))

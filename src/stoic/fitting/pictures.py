@@ -36,7 +36,12 @@ def of_groups(errors: Errors, other: str, names: tuple[str, str], unit: str) -> 
         return Html("")
     with picture(f"{unit} of each group", (_WIDTH, 1.1 + 0.27 * len(groups.rows))) as made:
         _draw_groups(groups, errors, other, names, made.figure.subplots())
-        made.figure.axes[0].set_xlabel(f"{unit}, 95 % interval")
+        chosen = (
+            ""
+            if len(groups.rows) == len(errors.labels)
+            else f"\n{len(groups.rows)} of {len(errors.labels):,} groups"
+        )
+        made.figure.axes[0].set_xlabel(f"{unit}, 95 % interval{chosen}")
     return element("figure", made.svg)
 
 

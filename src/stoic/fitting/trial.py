@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from stoic.estimators.base import MissingGroupsWarning
 from stoic.fitting.answer import Answer, answer
 from stoic.fitting.files import Fitted, Rows, fit_rows
-from stoic.fitting.holding_out import ONE_IN, Split, hold_out
+from stoic.fitting.holding_out import ONE_IN, Split, counted_rows, hold_out, part_of
 from stoic.fitting.measuring import FEWEST
 from stoic.fitting.rivals import kind_of_average
+from stoic.fitting.schemas import FileRows
 from stoic.reports.words import counted
 
 _NO_GROUP = "without --group all rows count alike, and no group is protected."
@@ -37,11 +40,13 @@ def fit_and_test_on(rows: Rows, settings: Mapping[str, Any], test: Path) -> Trie
     tried = fit_untested(rows, settings)
     model, schema = tried.fitted.model, tried.fitted.schema
     others = schema.read_test(test, model.n_features_in_, classifies=rows.classifies)
+    others = part_of(others, counted_rows(others))
     with _noted() as notes:
         tested_on = f"the {counted(others.X.shape[0], 'row')} of {test.name}"
         found = answer(model, rows.table, others, tested_on, schema.target)
     belongs = "The numbers belong to the model that was written."
-    return Tried(tried.fitted._replace(answer=found), (*tried.notes, *_on_rivals(notes)), belongs)
+    notes = [*_on_rivals(notes), *_on_classes(model, others, test)]
+    return Tried(tried.fitted._replace(answer=found), (*tried.notes, *notes), belongs)
 
 
 def fit_and_hold_out(rows: Rows, settings: Mapping[str, Any], seed: int) -> Tried:
@@ -81,6 +86,18 @@ def _belongs(found: Answer, fitted: Fitted) -> str:
             " On all rows it is no average." if kind_of_average(found.model) else " On all rows it is an average."
         )
     return said
+
+
+def _on_classes(model: Any, others: FileRows, test: Path) -> list[str]:
+    """Return a note on classes that the fit has not seen."""
+    known, y = set(getattr(model, "classes_", np.array([])).tolist()), others.y
+    new = [] if not known or y is None else sorted(str(name) for name in set(y.tolist()) - known)
+    if not new:
+        return []
+    more = f" and {counted(len(new) - 1, 'other')}" if len(new) > 1 else ""
+    return [
+        f"{test.name} has rows of the class {new[0]!r}{more}, which the fit has not seen: they count as wrong."
+    ]
 
 
 def _on_rivals(notes: list[str]) -> tuple[str, ...]:
