@@ -96,6 +96,15 @@ def test_tails_of_targets_and_of_residuals(model):
     np.testing.assert_allclose(residuals.targets["all"], Y - model.predict(X))
 
 
+def test_what_is_settled_looks_so():
+    history = [{"samples": 100.0 * k, "objective": 14.0 + 1e-9 * k} for k in range(4)]
+    low, high = ConvergenceDisplay.from_history(history).ax_.get_ylim()
+    assert high - low > 0.1
+    falling = [{"samples": 100.0 * k, "objective": 14.0 - k} for k in range(4)]
+    low, high = ConvergenceDisplay.from_history(falling).ax_.get_ylim()
+    assert high - low < 4.0
+
+
 def test_a_long_tail_is_drawn_from_few_points():
     y = np.random.default_rng(2).standard_t(2.0, 30_000)
     display = TailDisplay.from_predictions(y)

@@ -112,7 +112,7 @@ def _unit_of_effects(model: GroupDROModel, scale: Vector) -> str:
 
 
 def _signed(number: float) -> str:
-    return f"{number:+.4g}"
+    return f"{number:+#.4g}".rstrip(".")
 
 
 def inspect_rows(table: FileRows, schema: Schema) -> list[Section]:

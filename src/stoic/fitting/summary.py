@@ -22,8 +22,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 _LOOK = """svg { display: block; width: 100%; max-width: 36rem; height: auto; margin-bottom: 1rem; }
 main > section:first-child { margin-top: 1rem; }
 """
-_MOST_GROUPS = 50  # of a table of errors
-_MOST_LINES = 60  # of any other
+_MOST_LINES = 30  # of a table
 
 
 def write_summary(tried: Tried, data: Path, path: Path) -> None:
@@ -83,7 +82,7 @@ def _answered(found: Answer, belongs: str) -> Iterator[Html]:
     names = "fit", found.other_name
     yield element("p", found.verdict(), class_="lead")
     yield element("p", f"Tested on {found.tested_on}. {belongs}", class_="note")
-    for place, part in enumerate(page_tables(found, _MOST_GROUPS)):
+    for place, part in enumerate(page_tables(found, _MOST_LINES)):
         shown = of_groups(found.errors[place], found.other, names, title(found, place))
         yield element("section", element("h2", part.title), shown, _shown(part))
     yield terms(dict(legend(found)))

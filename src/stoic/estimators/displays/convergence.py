@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FEW = 60  # records that have a dot each
+_LEAST_SPAN = 0.01  # of the vertical axis, in parts of what is drawn
 _LABELS = {
     "objective": "objective, on a sample of the rows",
     "validation_loss": "loss of the worst group, on rows held out",
@@ -84,6 +85,7 @@ class ConvergenceDisplay:
         x, y = ([record[name] for record in records] for name in ("samples", self.show))
         ax.plot(x, y, color=COLORS[0], marker="." if len(x) < _FEW else "")
         ax.ticklabel_format(useOffset=False)
+        _widen(ax, float(np.mean(y)))
         self._mark_truncation(ax, records)
         tidy(ax, xlabel="rows drawn", ylabel=_LABELS[self.show])
         self.ax_, self.figure_ = ax, cast("Figure", ax.figure)
@@ -102,3 +104,11 @@ class ConvergenceDisplay:
                 x, share = np.array(marks).T
                 ax.vlines(x, 0.0, 0.125 * share, color=color, transform=ax.get_xaxis_transform(), label=label)
                 ax.legend(frameon=False)
+
+
+def _widen(ax: "Axes", typical: float) -> None:
+    """Make the vertical axis so long that what is settled looks so: rounding is no course."""
+    low, high = ax.get_ylim()
+    missing = _LEAST_SPAN * abs(typical) - (high - low)
+    if missing > 0.0:
+        ax.set_ylim(low - missing / 2.0, high + missing / 2.0)
