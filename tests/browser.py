@@ -5,11 +5,16 @@ import shutil
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-from selenium.common.exceptions import NoAlertPresentException as NoAlertPresentException  # noqa: E402
+from selenium.common.exceptions import NoAlertPresentException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.by import By as By  # noqa: E402
-from selenium.webdriver.common.keys import Keys as Keys  # noqa: E402
-from selenium.webdriver.support.wait import WebDriverWait as WebDriverWait  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402
+
+__all__ = [
+    "By", "Keys", "NoAlertPresentException", "WebDriverWait",
+    "errors", "narrow", "needs_chromium", "opened", "scheme", "webdriver", "widen",
+]  # fmt: skip
 
 CHROME = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
