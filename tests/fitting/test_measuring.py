@@ -24,7 +24,7 @@ def errors_from(of_rows, codes, weight=None):
 
 
 def fitted(rows=ROWS, make=GroupDRORegressor, **settings):
-    return make(**settings).fit(rows.X, rows.y, groups=rows.groups)
+    return make(**{"protect": "loss", "temperature": 1.0, **settings}).fit(rows.X, rows.y, groups=rows.groups)
 
 
 def test_means_and_standard_errors_are_those_of_the_rows():

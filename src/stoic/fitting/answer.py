@@ -15,6 +15,8 @@ from stoic.fitting.verdict import Change, Evidence, verdict
 
 NAMES = {AVERAGE: "the average over rows", EQUAL: "equal group weights", CONSTANT: "a constant"}
 
+_ROUNDING = 1e-6  # of a loss: a regret that is none
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -80,16 +82,20 @@ class Answer:
             first.measure.name,
             is_explained=any(_beats_constant(first, name) for name in (AVERAGE, EQUAL)),
             groups_differ=has_groups and _differ(first),
-            is_average=is_average,
-            found_nothing=is_average and math.isfinite(self._temperature),
+            why=self._why() if is_average else "",
             advice=self._advice(),
         )
 
-    @property
-    def _temperature(self) -> float:
-        """The temperature that was asked for; one that the data choose is finite."""
-        asked = self.model.temperature
-        return 0.0 if isinstance(asked, str) else float(asked)
+    def _why(self) -> str:
+        """Return why the fit is the average over rows."""
+        asked, model = self.model.temperature, self.model
+        if not isinstance(asked, str) and math.isinf(asked):
+            return f"The fit is {NAMES[AVERAGE]}, as asked"
+        if (model.group_regrets_ <= _ROUNDING * np.abs(model.group_losses_)).all():
+            return (
+                f"No group would do better beyond chance with a model of its own, so the fit is {NAMES[AVERAGE]}"
+            )
+        return f"The temperature that was chosen is that of {NAMES[AVERAGE]}"
 
     def _advice(self) -> str:
         if getattr(self.model, "loss", "") in {"squared", "huber"}:

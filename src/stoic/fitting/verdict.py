@@ -61,10 +61,8 @@ class Evidence:
         Whether one of the simpler fits is better than a constant beyond chance.
     groups_differ : bool
         Whether the errors of the groups differ beyond chance.
-    is_average : bool
-        Whether the fit is itself the average over rows, and `other` what could be had in its place.
-    found_nothing : bool
-        Whether it is so because no group is failed beyond chance.
+    why : str
+        Where the fit is itself the average over rows: why it is; `other` is what could be had in its place.
     advice : str
         What to do where the fit is worse than a constant.
     """
@@ -78,8 +76,7 @@ class Evidence:
     measure: str
     is_explained: bool = False
     groups_differ: bool = False
-    is_average: bool = False
-    found_nothing: bool = False
+    why: str = ""
     advice: str = ""
 
     @cached_property
@@ -133,9 +130,9 @@ def verdict(first: Evidence, second: Evidence | None = None) -> str:
         return _no_better(first)
     if not first.other or not first.groups:
         return _without_groups(first)
-    if second is not None and not first.is_average and not first.changed and second.changed:
+    if second is not None and not first.why and not first.changed and second.changed:
         return f"No {first.measure} changes beyond chance; by the {second.measure} {_effect(second)}."
-    said = _average(first) if first.is_average else f"{_effect(first)}."
+    said = _average(first) if first.why else f"{_effect(first)}."
     return said[:1].upper() + said[1:]
 
 
@@ -163,11 +160,7 @@ def _without_groups(seen: Evidence) -> str:
 
 
 def _average(seen: Evidence) -> str:
-    said = "The fit is the average over rows, as asked"
-    if seen.found_nothing:
-        said = (
-            "No group would do better beyond chance with a model of its own, so the fit is the average over rows"
-        )
+    said = seen.why
     gains, worst = seen.gains, seen.worst
     if gains and not seen.is_all_small:
         return f"{said}; {seen.other} would {_helped(seen, 'take', 'cost', 'gain')}."
