@@ -75,6 +75,15 @@ def test_text_from_the_file_is_only_text(page):
     assert "&lt;Köln&gt;" in page
 
 
+def test_names_in_labels_of_pictures_stay_in_their_quotation_marks():
+    rows = made(300, np.arange(300) % 2)
+    odd = rows._replace(schema=Schema('λ_reg" onload="alert(1)', "town"))
+    page = page_of(fit_untested(odd, LOSS))
+    assert (
+        'aria-label="Mean absolute error in units of λ_reg&quot; onload=&quot;alert(1) in training of each' in page
+    )
+
+
 def test_the_effect_that_orders_the_weights_is_shown(tried, page):
     model = tried.fitted.model
     effects = model.coef_ * model.memory_.frame.scaling.scale

@@ -4,10 +4,11 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape
 from typing import TYPE_CHECKING
 
 from stoic.reports.figures import STYLE, new_figure, rc_context
-from stoic.reports.html import Html, inert
+from stoic.reports.html import Html
 from stoic.reports.palette import GRAY, LOOKS
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def picture(what: str, size: tuple[float, float]) -> Iterator[Picture]:
         buffer = io.StringIO()
         made.figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
     text = _STYLED.sub(lambda found: _themed(found[0]), _UNUSED.sub("", buffer.getvalue())).strip()
-    made.svg = Html(text.replace("<svg", f'<svg role="img" aria-label="{inert(what)}"', 1))
+    made.svg = Html(text.replace("<svg", f'<svg role="img" aria-label="{escape(what)}"', 1))
 
 
 def _themed(style: str) -> str:
