@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from stoic.datasets.tables import is_libsvm
+from stoic.datasets.tables import is_libsvm, is_table
 from stoic.errors import InvalidParameter
 from stoic.fitting.files import columns_as_csv, fit_file, predict_file, save_fitted, write_columns
 from stoic.fitting.inspection import Section, groups_of, inspect_model, inspect_rows
@@ -13,24 +13,19 @@ from stoic.fitting.schemas import Schema
 from stoic.fitting.summary import write_summary
 from stoic.reports.text_tables import in_columns
 
-_ROLES = ("target", "group", "weight")
-
 
 def run_fit(
     data: Path,
     *,
     out: Path,
     summary: Path | None,
-    missing: str,
-    drop: Sequence[str],
     groups_file: Path | None,
     classifies: bool | None,
     seed: int,
     **given: Any,
 ) -> Iterator[str]:
     """Fit a file, write the model and its page, and yield lines about the fit."""
-    roles = {name: given.pop(name) for name in _ROLES}
-    schema = Schema(**roles, leave_out=tuple(drop), imputes=missing == "impute")
+    schema = Schema.from_options(given)
     if schema.target is None and not is_libsvm(data):
         raise InvalidParameter(f"--target names no column of {data}; give the column to predict.")
     settings = {name: value for name, value in given.items() if value is not None}
@@ -39,7 +34,7 @@ def run_fit(
         warnings.simplefilter("always")
         fitted = fit_file(data, schema, settings, classifies=classifies, labels=groups_file)
     page = summary or out.with_suffix(".html")
-    notes = [str(warning.message) for warning in said]
+    notes = [*fitted.table.notes, *(str(warning.message) for warning in said)]
     save_fitted(fitted, out)
     write_summary(fitted, data, page, notes)
     yield from (f"Note: {note}" for note in notes)
@@ -60,19 +55,16 @@ def run_predict(
         yield f"{len(columns['prediction']):,} predictions: {out}"
 
 
-def run_inspect(path: Path, *, drop: Sequence[str], missing: str, **roles: Any) -> Iterator[str]:
+def run_inspect(path: Path, *, classifies: bool | None, **given: Any) -> Iterator[str]:
     """Yield a description of a model or of the rows of a file."""
-    try:
-        is_table = is_libsvm(path) is not None
-    except InvalidParameter:
-        is_table = False
-    if not is_table:
+    if not is_table(path):
         yield from text_of(inspect_model(path))
         return
-    schema = Schema(**roles, leave_out=tuple(drop), imputes=missing == "impute")
+    schema = Schema.from_options(given)
     if schema.target is None and not is_libsvm(path):
         raise InvalidParameter(f"--target names no column of {path}; give the column that is to be predicted.")
-    schema, table = schema.read(path)
+    schema, table = schema.read(path, classifies=classifies)
+    yield from (f"Note: {note}" for note in table.notes)
     yield from text_of(inspect_rows(table, schema))
 
 

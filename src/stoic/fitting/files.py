@@ -48,7 +48,7 @@ def fit_file(
     settings : mapping
         Of the estimator.
     classifies : bool, optional
-        Whether targets are classes; by default where they are not numbers.
+        Whether targets are classes; by default text, truth values, 0 and 1, -1 and 1.
     labels : Path, optional
         A text file with the group of each row, in the place of a column.
 
@@ -64,8 +64,7 @@ def fit_file(
     if labels is not None:
         table = table._replace(groups=read_labels(labels, table.X.shape[0]))
     y: Any = table.y
-    is_class = y.dtype.kind not in "iuf" if classifies is None else classifies
-    model = (GroupDROClassifier if is_class else GroupDRORegressor)(**settings)
+    model = (GroupDROClassifier if table.classifies else GroupDRORegressor)(**settings)
     return Fitted(model.fit(table.X, y, groups=table.groups, sample_weight=table.weight), schema, table)
 
 
