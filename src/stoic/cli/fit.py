@@ -37,7 +37,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 def fit(data: Path, **given: Any) -> None:
     """Fit a linear model for the worst-off groups to the rows of DATA (CSV, Parquet, Feather or LIBSVM).
 
-    All columns but those with a role are features; text becomes one column for each category, dates become numbers.
+    All columns but those with a role are features; text becomes one column for each category, dates are numbers.
     Writes the model to --out, one file, and a page about it. Nothing is written unless the fit succeeds.
     """
     from stoic.fitting.commands import run_fit  # noqa: PLC0415 - heavy, and --help does without

@@ -14,8 +14,7 @@ from stoic.cli.reading import reads_tables
 def inspect(**given: Any) -> None:
     """Describe a MODEL of `stoic fit`, or the rows of DATA.
 
-    Of a model: settings, groups, weights. Of data: missing values, targets, tails, groups, and advice on the loss to
-    use.
+    Of a model: settings, groups, weights. Of data: missing values, targets, tails and groups; which loss to use.
     """
     from stoic.fitting.commands import run_inspect  # noqa: PLC0415 - heavy, and --help does without
 

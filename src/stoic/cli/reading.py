@@ -1,14 +1,13 @@
 """Options that say how a file of rows is to be read; commands share them."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import click
 
 from stoic.cli.options import NAMES, Command
 
 
-def reads_tables(missing: Sequence[str]) -> Any:
+def reads_tables(missing: Sequence[str]) -> Callable[[Command], Command]:
     """Return a decorator that gives a command the roles of columns and what is done with odd ones.
 
     Parameters

@@ -54,7 +54,9 @@ class Column:
 
     def read_as(self, reading: Reading | None, note: str = "") -> "Column":
         """Return the column with another reading of its text; of other types as it is."""
-        return self._changed(reading=reading, note=note, _fault=None) if self.is_text and reading else self
+        if not self.is_text or reading is None or (reading == self.reading and self._fault is None):
+            return self
+        return self._changed(reading=reading, note=note, _fault=None)
 
     def with_fault(self, text: str, what: str) -> "Column":
         """Return the column with an error that its use raises."""
@@ -63,14 +65,24 @@ class Column:
     def take(self, rows: NDArray[np.intp]) -> "Column":
         """Return some rows; errors still count those of the file."""
         kept = rows if self._rows is None else self._rows[rows]
-        return self._changed(_values=self._values.take(pa.array(rows)), _rows=kept)
+        taken = self._changed(_values=self._values.take(pa.array(rows)), _rows=kept)
+        taken.__dict__.pop("plain", None)
+        return taken
 
     def _changed(self, **changes: Any) -> "Column":
         other = copy.copy(self)
-        for name in ("_numbers", "is_missing"):
+        for name in ("_numbers", "is_missing"):  # which the reading decides
             other.__dict__.pop(name, None)
         other.__dict__.update(changes)
         return other
+
+    @cached_property
+    def plain(self) -> Vector | None:
+        """The values of text that is nothing but numbers with a decimal point; NaN where one is missing."""
+        try:
+            return _floats(self._values.cast(pa.float64())) if self.is_text else None
+        except pa.ArrowInvalid:
+            return None
 
     def __len__(self) -> int:
         return len(self._values)
@@ -101,6 +113,8 @@ class Column:
     @cached_property
     def is_missing(self) -> NDArray[np.bool_]:
         """Which rows have no value; NaN is none, and neither is a sign such as ? among numbers."""
+        if self.plain is not None and self.reading == Numbers():
+            return np.isnan(self.plain)
         flags = self._values.is_null(nan_is_null=pa.types.is_floating(self._values.type))
         if self.is_text and self.is_number:
             lower = pc.utf8_lower(self._values)
@@ -117,6 +131,8 @@ class Column:
         """Whether all rows have one value."""
         if self.n_missing or not (self.is_text or self.is_number or self._is_category):
             return False
+        if self.plain is not None:
+            return bool((self.plain == self.plain[0]).all())
         return bool(pc.all(pc.equal(self._values, self._values[0])).as_py())
 
     @property
@@ -125,8 +141,8 @@ class Column:
         return self._are_whole() if self.is_text else pa.types.is_integer(self._values.type)
 
     def counts_rows(self) -> bool:
-        """Return whether the values are whole numbers that grow from row to row, from 0 or 1, nearly one by one."""
-        if self.n_missing or str(self._values[0].as_py()) not in {"0", "1"} or not self.is_whole:
+        """Return whether the values are whole numbers that grow from row to row, from 0 or 1, hardly with gaps."""
+        if str(self._values[0].as_py()) not in {"0", "1"} or self.n_missing or not self.is_whole:
             return False
         steps = np.diff(self._values.cast(pa.int64()).to_numpy())
         return bool((steps > 0).all() and steps.sum() <= 2 * len(self))
@@ -206,8 +222,8 @@ class Column:
 
     def _text_labels(self) -> NDArray[Any]:
         """Return plain numbers as numbers, unless a number such as 007 is a name; else the text."""
-        if self._values.null_count:
-            self.read_as(Words())._check_complete()  # what stands for a missing number is a name here
+        if self._values.null_count:  # what stands for a missing number, such as ?, is a name here
+            raise self._no_value(int(np.argmax(self._values.is_null().to_numpy())))
         for kind in (pa.int64(), pa.float64()):
             with contextlib.suppress(pa.ArrowInvalid):
                 numbers: NDArray[Any] = self._values.cast(kind).to_numpy()
@@ -238,7 +254,10 @@ class Column:
 
     def _read_numbers(self) -> Vector:
         reading: Any = self.reading
-        numbers: Vector = reading.numbers(self._values.combine_chunks())
+        if self.plain is not None and reading == Numbers():
+            numbers = self.plain
+        else:
+            numbers = reading.numbers(self._values.combine_chunks())
         unread = np.isnan(numbers) & ~self.is_missing
         if unread.any():
             raise self._error(f"is {_WANTED[type(reading)]}, as in the rows of the fit", int(np.argmax(unread)))
@@ -273,7 +292,10 @@ class Column:
 
     def _check_complete(self) -> None:
         if self.is_missing.any():
-            raise self._error("has no value there; remove the row or fill it in", int(np.argmax(self.is_missing)))
+            raise self._no_value(int(np.argmax(self.is_missing)))
+
+    def _no_value(self, row: int) -> InvalidProblem:
+        return self._error("has no value there; remove the row or fill it in", row)
 
     def _error(self, what: str, row: int | None = None) -> InvalidProblem:
         if row is None:

@@ -43,8 +43,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading; ``.gz`` and ``.bz2`` are unpacked on the way.
 
     Reading raises `CutOff` where compressed data end early and `InvalidProblem` where they are damaged, or where
-    they unpack to more than 256 MiB and 200 times the size of the file, as no table does but a file that is made to
-    fill the memory.
+    they unpack to more than 256 MiB and 200 times the size of the file, as no table does.
 
     Examples
     --------

@@ -56,9 +56,9 @@ def as_utf8(path: Path, content: bytes) -> Decoded:
     for mark, codec, name in _MARKS:
         if content.startswith(mark):
             return _decoded(path, content, codec, name)
-    codec = _unmarked_utf16(content[:_SAMPLE])
-    if codec is not None:
-        return _decoded(path, content, codec, "UTF-16")
+    unmarked = _unmarked_utf16(content[:_SAMPLE])
+    if unmarked is not None:
+        return _decoded(path, content, unmarked, "UTF-16")
     if b"\0" in content:
         raise InvalidProblem(f"{path} is no text: it holds null bytes; give a CSV, Parquet or LIBSVM file.")
     fault = _first_fault(content)

@@ -23,6 +23,11 @@ class DelimitedFile(NamedTuple):
     separator: str
     encoding: str
 
+    @property
+    def separated_by(self) -> str:
+        """The separator in words."""
+        return f"{SEPARATORS[self.separator]} between the columns"
+
 
 def read_delimited(path: Path, *, likely: str = ",") -> DelimitedFile:
     """Return the columns of a file as text; values that are missing are null.

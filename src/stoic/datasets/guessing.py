@@ -61,13 +61,19 @@ def read_texts(columns: Sequence[Column], told: Conventions, *, typed: bool = Fa
     return [_decided(guess, mark, order) for guess in guesses]
 
 
+def has_decimal_commas(columns: Sequence[Column]) -> bool:
+    """Return whether numbers with a decimal comma are among the columns."""
+    read = [column.texts for column in columns if column.reading == Numbers("comma")]
+    return any(pc.any(pc.match_substring(texts, ",")).as_py() for texts in read)
+
+
 def _guess(column: Column, told: Conventions, *, typed: bool) -> _Guess:
     if not column.is_text:
         return _Guess(column)
     texts = column.texts
     if texts.null_count == len(texts):
         return _Guess(column)
-    if told.decimal != "comma" and _is_plain(texts):
+    if told.decimal != "comma" and column.plain is not None:
         return _Guess(column) if typed else _Guess(column, readings=(Numbers(),), is_plain=True)
     distinct = _without_gaps(texts)
     if _are_truths(distinct):
@@ -75,14 +81,6 @@ def _guess(column: Column, told: Conventions, *, typed: bool) -> _Guess:
     if not len(distinct):
         return _Guess(column)
     return _tried(column, distinct, told)
-
-
-def _is_plain(texts: Any) -> bool:
-    try:
-        pc.cast(texts, pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _without_gaps(texts: Any) -> Any:
@@ -156,7 +154,7 @@ def _has_one_order(guess: _Guess) -> bool:
 
 
 def _is_readable(guess: _Guess, reading: Reading) -> bool:
-    if not guess.is_plain:
+    if not guess.is_plain or reading in guess.readings:
         return reading in guess.readings
     texts = pc.unique(guess.column.texts.drop_null())
     return not np.isnan(reading.numbers(texts)).any()

@@ -135,31 +135,32 @@ def read_columns(path: str | os.PathLike[str], told: "Conventions | None" = None
     told : Conventions, optional
         What is known of decimal marks and dates.
     """
-    from stoic.datasets.guessing import Conventions, read_texts  # noqa: PLC0415 - imports pyarrow
+    from stoic.datasets.guessing import Conventions  # noqa: PLC0415 - imports pyarrow
 
     place = as_path(path)
     kind = _kind(place)
-    typed = kind in _TYPED
-    table, notes = _typed(place, kind) if typed else _delimited(place, kind)
-    columns = read_texts(_as_columns(place, table), told or Conventions(), typed=typed)
-    return ColumnsFile(columns, notes)
+    read = _read_typed if kind in _TYPED else _read_delimited
+    return read(place, kind, told or Conventions())
 
 
-def _typed(path: Path, kind: str) -> tuple[Any, tuple[str, ...]]:
+def _read_typed(path: Path, kind: str, told: "Conventions") -> ColumnsFile:
     from stoic.datasets.arrow_files import read_feather, read_parquet  # noqa: PLC0415 - imports pyarrow
+    from stoic.datasets.guessing import read_texts  # noqa: PLC0415
 
-    return (read_parquet if kind == ".parquet" else read_feather)(path), ()
+    table = (read_parquet if kind == ".parquet" else read_feather)(path)
+    return ColumnsFile(read_texts(_as_columns(path, table), told, typed=True))
 
 
-def _delimited(path: Path, kind: str) -> tuple[Any, tuple[str, ...]]:
+def _read_delimited(path: Path, kind: str, told: "Conventions") -> ColumnsFile:
     from stoic.datasets.delimited import read_delimited  # noqa: PLC0415 - imports pyarrow
-    from stoic.datasets.separators import SEPARATORS  # noqa: PLC0415
+    from stoic.datasets.guessing import has_decimal_commas, read_texts  # noqa: PLC0415
 
     found = read_delimited(path, likely=_DELIMITED[kind])
-    told = [f"as {found.encoding} text"] if found.encoding != "UTF-8" else []
-    if found.separator != _DELIMITED[kind]:
-        told.append(f"with {SEPARATORS[found.separator]} between the columns")
-    return found.table, (f"{path.name} is read {' and '.join(told)}.",) if told else ()
+    columns = read_texts(_as_columns(path, found.table), told)
+    odd = [f"as {found.encoding} text"] if found.encoding != "UTF-8" else []
+    odd += [f"with {found.separated_by}"] if found.separator != _DELIMITED[kind] else []
+    odd += ["with decimal commas"] if has_decimal_commas(columns) else []
+    return ColumnsFile(columns, (f"{path.name} is read {', '.join(odd)}.",) if odd else ())
 
 
 def _kind(path: Path) -> str:

@@ -46,7 +46,7 @@ def choose_features(columns: Sequence[Column], keep: Collection[str]) -> Feature
     wide = [column for column in used if _n_categories(column) > _MANY_CATEGORIES]
     notes += fold(
         [
-            f"Column {column.name!r} has {_n_categories(column):,} categories, and each takes a column of the matrix; "
+            f"Column {column.name!r} has {_n_categories(column):,} categories, each a column of the matrix; "
             f"--drop {column.name} leaves it out."
             for column in wide
         ],
@@ -57,6 +57,7 @@ def choose_features(columns: Sequence[Column], keep: Collection[str]) -> Feature
 
 def _reason(column: Column) -> str:
     """Return why a column is left out, if it is."""
+    column.check()
     if column.n_missing == len(column):
         return "no row has a value"
     if column.is_constant:
@@ -106,8 +107,8 @@ def kind_of_target(column: Column, classifies: bool | None) -> TargetKind:
     column.check()
     if column.is_date:
         raise InvalidProblem(
-            f"{column.path}: column {column.name!r} holds dates, which are no target; predict a number, such as the "
-            "days from one date to the other (--regress takes the days since 1970-01-01)."
+            f"{column.path}: column {column.name!r} holds dates, which are no target; predict a number, such as "
+            "the days from one date to the other (--regress takes the days since 1970-01-01)."
         )
     if column.is_number:
         return (
@@ -116,7 +117,8 @@ def kind_of_target(column: Column, classifies: bool | None) -> TargetKind:
             else kind_of_numbers(column.name, column.present())
         )
     n_classes = column.n_distinct()
-    if n_classes > _MOST_CLASSES:
+    n_values = len(column) - column.n_missing
+    if n_classes > _MOST_CLASSES or n_classes > max(_FEW_ROWS, n_values / 2):
         raise InvalidProblem(
             f"{column.path}: the target {column.name!r} is text with {n_classes:,} different values, such as "
             f"{listed(column.examples())}: too many to be classes. If they are numbers, write all as numbers; "
@@ -145,8 +147,8 @@ def notes_on_groups(name: str, groups: NDArray[np.object_]) -> list[str]:
     if len(groups) < _FEW_ROWS or n_groups <= len(groups) / 2:
         return []
     return [
-        f"Nearly every row is a group of its own: {name!r} has {n_groups:,} values in {len(groups):,} rows. A group "
-        "needs rows to be protected; let --group name a column with fewer values."
+        f"Nearly every row is a group of its own: {name!r} has {n_groups:,} values in {len(groups):,} rows. A "
+        "group needs rows to be protected; let --group name a column with fewer values."
     ]
 
 

@@ -83,31 +83,30 @@ def rows_to_keep(
         raise InvalidProblem(_refusal(path, all_gaps, needed))
     gaps = needed if missing == "impute" else all_gaps
     if gaps.n_rows == n_rows:
-        raise InvalidProblem(
-            f"{path}: every row lacks a value ({gaps}); leave out columns by --drop, or use --missing impute."
-        )
+        raise InvalidProblem(f"{path}: every row lacks a value ({gaps}); --drop a column, or --missing impute.")
+    rows = np.flatnonzero(~gaps.rows)
     notes = []
     if gaps.n_rows:
         notes.append(f"{gaps.n_rows:,} of {n_rows:,} rows are dropped, as they lack a value ({gaps}).")
-    filled = {name: count for name, count in all_gaps.counts.items() if name not in needed.counts}
-    if missing == "impute" and filled:
-        told = Gaps(filled, all_gaps.rows)
+    filled = Gaps.of([column.take(rows) for column in features])
+    if filled.n_rows:
         notes.append(
-            f"Missing values are filled in by medians and most frequent categories ({told}); for each such column "
-            "another one says where."
+            f"Missing values are filled in by medians and most frequent categories ({filled}); for each such "
+            "column another one says where."
         )
-    return np.flatnonzero(~gaps.rows), notes
+    return rows, notes
 
 
 def _refusal(path: Path, gaps: Gaps, needed: Gaps) -> str:
-    n_rows = len(gaps.rows)
-    dropped = f", after dropping {needed.n_rows:,} rows without target, group or weight" if needed.n_rows else ""
-    worst = max(gaps.counts, key=gaps.counts.__getitem__)
-    return (
-        f"{path}: {gaps.n_rows:,} of {n_rows:,} rows lack a value ({gaps}). --missing drop leaves these rows out "
-        f"and keeps {n_rows - gaps.n_rows:,}; --missing impute fills features in{dropped}; --drop {worst} leaves a "
-        "column out."
-    )
+    n_rows, first = len(gaps.rows), int(np.argmax(gaps.rows)) + 1
+    remedies = [f"--missing drop leaves these rows out and keeps {n_rows - gaps.n_rows:,}"]
+    worst = max(set(gaps.counts).difference(needed.counts), key=gaps.counts.__getitem__, default=None)
+    if worst is not None:
+        dropped = f" and drops the {needed.n_rows:,} without target, group or weight" if needed.n_rows else ""
+        remedies.append(f"--missing impute fills features in{dropped}")
+        remedies.append(f"--drop {worst} leaves a column out")
+    said = f"{path}: {gaps.n_rows:,} of {n_rows:,} rows lack a value ({gaps}); the first is row {first}."
+    return f"{said} {'; '.join(remedies)}."
 
 
 def notes_on_gaps(path: Path, encoding: Encoding, features: Sequence[Column]) -> list[str]:
@@ -123,8 +122,8 @@ def notes_on_gaps(path: Path, encoding: Encoding, features: Sequence[Column]) ->
         return []
     if any(code.fill is None for code in encoding.codes):
         raise InvalidProblem(
-            f"{path}: {gaps.n_rows:,} of {len(gaps.rows):,} rows lack a value ({gaps}), but the model was fitted to "
-            "whole rows; leave these rows out, or fit it with --missing impute."
+            f"{path}: {gaps.n_rows:,} of {len(gaps.rows):,} rows lack a value ({gaps}), but the model was fitted "
+            "to whole rows; leave these rows out, or fit it with --missing impute."
         )
     unseen = [code.name for code in encoding.codes if code.name in gaps.counts and not code.indicator]
     if not unseen:

@@ -31,7 +31,7 @@ from stoic.protocols import Vector
 class FileRows(NamedTuple):
     """Rows of a file: a matrix, and what was asked for of targets, groups and weights.
 
-    `notes` say what was chosen, `classifies` says whether targets are classes, `gaps` which columns of the file lack values.
+    `notes` say what was chosen, `classifies` whether targets are classes, `gaps` which columns lack values.
     """
 
     X: Any
@@ -96,7 +96,7 @@ class Schema:
             return self, _unnamed_rows(path, classifies)
         columns, notes = self._read_columns(path)
         by_name = {column.name: column for column in columns}
-        check_names(path, self._named_columns(), list(by_name))
+        self._check_names(path, list(by_name))
         features = self._features(columns)
         chosen = choose_features(features, self.keep_columns)
         if not chosen.columns:
@@ -147,11 +147,12 @@ class Schema:
         roles = {self.target, self.weight, *self.leave_out} | ({self.group} if not self.group_feature else set())
         return [column for column in columns if column.name not in roles]
 
-    def _named_columns(self) -> dict[str, str]:
-        asked = {"target": str(self.target), "group": self.group, "weight": self.weight}
-        asked |= {f"drop[{i}]": name for i, name in enumerate(self.leave_out)}
-        asked |= {f"keep_column[{i}]": name for i, name in enumerate(self.keep_columns)}
-        return {argument: name for argument, name in asked.items() if name is not None}
+    def _check_names(self, path: Path, names: Sequence[str]) -> None:
+        roles = {"target": str(self.target), "group": self.group, "weight": self.weight}
+        check_names(path, {role: name for role, name in roles.items() if name is not None}, names)
+        for argument, asked in (("drop", self.leave_out), ("keep_column", self.keep_columns)):
+            for name in set(asked).difference(names):
+                check_names(path, {argument: name}, names)
 
     def _check_unnamed(self, path: Path) -> None:
         given = {"target": self.target, "group": self.group, "weight": self.weight, "drop": self.leave_out or None}
@@ -166,8 +167,8 @@ class Schema:
     def from_options(cls, given: dict[str, Any]) -> "Schema":
         """Return the schema that options of a command ask for, and take them out of `given`."""
         roles = {name: given.pop(name) for name in ("target", "group", "weight", "group_feature", "missing")}
-        names = {"leave_out": tuple(given.pop("drop")), "keep_columns": tuple(given.pop("keep_column"))}
-        return cls(**roles, **names, told=(given.pop("decimal"), given.pop("dates")))
+        roles |= {"leave_out": tuple(given.pop("drop")), "keep_columns": tuple(given.pop("keep_column"))}
+        return cls(**roles, told=(given.pop("decimal"), given.pop("dates")))
 
     def as_json(self) -> dict[str, Any]:
         """Return the schema as values that JSON can hold."""
