@@ -382,7 +382,15 @@ def test_an_open_quotation_mark_is_refused_with_its_row(refused):
     assert message.startswith("data.csv")
     message = refused('y,t\n1,a\n2,"b\n3,c\n4,d\n')
     assert "column 't', row 2" in message
-    assert "line break; close the quotation mark" in message
+    assert "holds a line break, as if a quotation mark were not closed" in message
+
+
+def test_two_open_quotation_marks_are_refused_where_they_swallow_a_row(refused):
+    assert "as if a quotation mark were not closed" in refused('y,t,x\n1,a,1\n2,"b,2\n3,c,3\n4,"d,4\n')
+
+
+def test_line_breaks_in_closed_quotation_marks_are_fine(read):
+    assert read('y,t,x\n1,"a\nb",1\n2,"say ""hi""\nx",2\n').names == ("t=a\nb", 't=say "hi"\nx', "x")
 
 
 @pytest.mark.parametrize("cut", [1, 8, 20])

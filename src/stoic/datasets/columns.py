@@ -44,6 +44,8 @@ class Column:
         self.path, self.name = path, name
         self._is_category = pa.types.is_dictionary(values.type)
         self._values = values.cast(values.type.value_type) if self._is_category else values
+        if pa.types.is_null(self._values.type):
+            self._values = self._values.cast(pa.float64())
         self.is_text = _is_text(self._values.type) and not self._is_category
         if self.is_text:
             self._values = pc.utf8_trim_whitespace(_viewless(self._values))
@@ -291,6 +293,7 @@ class Column:
             raise self._error("has no value in any row; remove it")
 
     def _check_complete(self) -> None:
+        self._check_any()
         if self.is_missing.any():
             raise self._no_value(int(np.argmax(self.is_missing)))
 

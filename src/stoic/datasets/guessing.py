@@ -70,12 +70,9 @@ def has_decimal_commas(columns: Sequence[Column]) -> bool:
 def _guess(column: Column, told: Conventions, *, typed: bool) -> _Guess:
     if not column.is_text:
         return _Guess(column)
-    texts = column.texts
-    if texts.null_count == len(texts):
-        return _Guess(column)
     if told.decimal != "comma" and column.plain is not None:
         return _Guess(column) if typed else _Guess(column, readings=(Numbers(),), is_plain=True)
-    distinct = _without_gaps(texts)
+    distinct = _without_gaps(column.texts)
     if _are_truths(distinct):
         return _Guess(column, distinct, (TruthValues(),))
     if not len(distinct):
