@@ -468,3 +468,20 @@ def test_a_csv_file_with_a_flipped_bit_is_read_or_refused(read):
         else:
             assert np.isfinite(table.X).all()
             assert len(table.X) == len(table.y) == len(table.groups)
+
+
+@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, "gz"), (bz2.compress, "bz2")])
+def test_a_file_that_unpacks_to_far_more_than_a_table_does_is_refused_before_it_fills_the_memory(
+    pack, suffix, refused, read, monkeypatch
+):
+    content = pack(b"y,x\n" + b"1,2\n" * 100_000)
+    assert len(read(content, f"data.csv.{suffix}").y) == 100_000  # below 256 MiB nothing is said
+    monkeypatch.setattr("stoic.datasets.compressed._MUCH", 100_000)
+    assert "unpacks to more than 200 times its size" in refused(content, f"data.csv.{suffix}")
+    assert "unpack it yourself" in refused(pack(b"1 1:1\n" * 100_000), f"a.svm.{suffix}", target=None)
+
+
+def test_a_parquet_file_of_a_table_that_would_fill_the_memory_is_refused(refused, monkeypatch):
+    monkeypatch.setattr("stoic.datasets.arrow_files._MUCH", 100_000)
+    constant = {"y": np.ones(1_000_000), "x": np.ones(1_000_000)}
+    assert "over 1,000 times the size of the file" in refused(constant)
