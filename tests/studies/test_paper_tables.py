@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-import sys
 
 import pytest
 from pyarrow import parquet
