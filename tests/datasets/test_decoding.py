@@ -52,6 +52,8 @@ def test_a_letter_that_is_cut_off_is_not_passed_over(start):
         (b"PAR1rest", r"let its name end in \.parquet"),
         (b"ARROW1rest", r"let its name end in \.feather"),
         (gzip.compress(b"y,x"), r"let its name end in \.gz"),
+        (b'\n[{"y": 1}]', r"JSON; convert it"),
+        (b"<!DOCTYPE html>", "a web page"),
         (b"a,b\n1,\0\0\0\n", "null bytes"),
         (b"\xff\x01\x02", "is no text"),
         (b"y\xff\x81", "neither UTF-8, UTF-16 nor Windows-1252"),

@@ -135,8 +135,8 @@ def test_a_table_with_nothing_to_use_says_why(read):
         ([0, 1], [0, 1], "0 and 1"),
         ([-1, 1], [-1, 1], "-1 and 1"),
         ([0.0, 1.0], [0.0, 1.0], "0 and 1"),
-        (["yes", "no"], ["no", "yes"], "yes and no"),
-        ([True, False], ["False", "True"], "yes and no"),
+        (["yes", "no"], ["no", "yes"], "no and yes"),
+        ([True, False], ["False", "True"], "False and True"),
     ],
 )
 def test_marks_of_two_classes_are_classes_unless_told_otherwise(values, classes, note, read):
@@ -144,7 +144,7 @@ def test_marks_of_two_classes_are_classes_unless_told_otherwise(values, classes,
     rows = read(frame)[1]
     assert rows.classifies
     assert np.unique(rows.y).tolist() == classes
-    assert said(rows, f"The target 'y' holds {note}, which are taken as two classes; --regress")
+    assert said(rows, f"The target 'y' holds {note}, which are taken as classes; --regress")
     told = read(frame, classifies=False)[1]
     assert not told.classifies
     assert told.y.dtype.kind == "f"
@@ -252,6 +252,11 @@ def test_rows_without_target_group_or_weight_are_dropped_before_features_are_fil
 def test_a_table_without_a_whole_row_cannot_be_dropped(read):
     with pytest.raises(stoic.InvalidProblem, match=r"every row lacks a value \('x': 20, 't': 20\)"):
         read(table(x=[1.5, None] * (N // 2), t=[None, "a"] * (N // 2)), missing="drop")
+
+
+def test_a_table_without_any_target_is_refused(read):
+    with pytest.raises(stoic.InvalidProblem, match=r"every row lacks target, group or weight \('y': 40\)"):
+        read(table(y=[None] * N), missing="impute")
 
 
 def test_missing_values_of_rows_to_predict_are_filled_in_as_at_the_fit(again):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from stoic.datasets.arrow_types import as_floats, is_date, is_moment, is_number, is_text, usual
 from stoic.datasets.dates import Dates, Hours
 from stoic.datasets.readings import GAPS, Numbers, Reading, TruthValues, Words
 from stoic.errors import InvalidProblem
@@ -19,7 +20,6 @@ from stoic.protocols import Vector
 
 _MOST_SHOWN = 5  # categories that a message lists
 _EXACT = 2**53  # whole numbers up to here are float64 numbers
-_PER_DAY, _PER_HOUR = 86_400e6, 3_600e6  # microseconds
 
 
 class Column:
@@ -43,12 +43,10 @@ class Column:
     def __init__(self, path: Path, name: str, values: Any) -> None:
         self.path, self.name = path, name
         self._is_category = pa.types.is_dictionary(values.type)
-        self._values = values.cast(values.type.value_type) if self._is_category else values
-        if pa.types.is_null(self._values.type):
-            self._values = self._values.cast(pa.float64())
-        self.is_text = _is_text(self._values.type) and not self._is_category
+        self._values = usual(values.cast(values.type.value_type) if self._is_category else values)
+        self.is_text = is_text(self._values.type) and not self._is_category
         if self.is_text:
-            self._values = pc.utf8_trim_whitespace(_viewless(self._values))
+            self._values = pc.utf8_trim_whitespace(self._values)
         self.reading: Reading | None = Words() if self.is_text else None
         self.note = ""
         self._fault: tuple[str, str] | None = None
@@ -82,7 +80,7 @@ class Column:
     def plain(self) -> Vector | None:
         """The values of text that is nothing but numbers with a decimal point; NaN where one is missing."""
         try:
-            return _floats(self._values.cast(pa.float64())) if self.is_text else None
+            return as_floats(self._values) if self.is_text else None
         except pa.ArrowInvalid:
             return None
 
@@ -99,13 +97,12 @@ class Column:
         """Whether the values are numbers, booleans, dates or times, or text that reads as such."""
         if self.is_text:
             return not isinstance(self.reading, Words) and self._fault is None
-        return not self._is_category and (_is_number(self._values.type) or _is_moment(self._values.type))
+        return not self._is_category and (is_number(self._values.type) or is_moment(self._values.type))
 
     @property
     def is_date(self) -> bool:
         """Whether the values are dates."""
-        kind = self._values.type
-        return isinstance(self.reading, Dates) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+        return isinstance(self.reading, Dates) or is_date(self._values.type)
 
     @property
     def is_truth(self) -> bool:
@@ -150,8 +147,8 @@ class Column:
         return bool((steps > 0).all() and steps.sum() <= 2 * len(self))
 
     def examples(self) -> list[str]:
-        """Return a few of the values."""
-        return [str(value) for value in self._values.drop_null()[:3].to_pylist()]
+        """Return up to three of the values that differ."""
+        return [str(value) for value in self._values.drop_null().unique()[:3].to_pylist()]
 
     def n_distinct(self) -> int:
         """Return how many different values there are."""
@@ -189,10 +186,6 @@ class Column:
         """Return the sorted categories."""
         self.check()
         self._check_any()
-        if not self._is_category and not self.is_text:
-            raise self._error(
-                f"holds {self._kind}, but numbers, dates, booleans or text are required; convert or remove it"
-            )
         found: list[Any] = self._values.unique().to_pylist()
         return [str(category) for category in sorted(one for one in found if one is not None)]
 
@@ -214,7 +207,7 @@ class Column:
         if self.is_text:
             return self._text_labels()
         self._check_complete()
-        if _is_number(self._values.type) and not pa.types.is_decimal(self._values.type):
+        if is_number(self._values.type) and not pa.types.is_decimal(self._values.type):
             labels: NDArray[Any] = self._values.to_numpy()
             return labels
         try:
@@ -241,18 +234,12 @@ class Column:
     @cached_property
     def _numbers(self) -> Vector:
         """The values as float64, NaN where one is missing."""
-        kind = self._values.type
         if self.is_text:
             return self._read_numbers()
-        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-            zone = getattr(kind, "tz", None)
-            return _floats(self._values.cast(pa.timestamp("us", zone)).cast(pa.int64())) / _PER_DAY
-        if pa.types.is_time(kind):
-            return _floats(self._values.cast(pa.time64("us")).cast(pa.int64())) / _PER_HOUR
         try:
-            return _floats(self._values.cast(pa.float64()))
+            return as_floats(self._values)
         except pa.ArrowInvalid as error:
-            raise self._too_large(_floats(self._values.cast(pa.float64(), safe=False))) from error
+            raise self._too_large(as_floats(self._values, safe=False)) from error
 
     def _read_numbers(self) -> Vector:
         reading: Any = self.reading
@@ -282,7 +269,11 @@ class Column:
         )
 
     def check(self) -> None:
-        """Raise the error of a column that is read as numbers but for a few words."""
+        """Raise the error of a column of another type, or of one that is read as numbers but for a few words."""
+        if not (self.is_number or self.is_text or self._is_category):
+            raise self._error(
+                f"holds {self._kind}, but numbers, dates, booleans or text are required; convert or remove it"
+            )
         if self._fault is not None:
             text, what = self._fault
             row = next(row for row, value in enumerate(self._values.to_pylist()) if value == text)
@@ -315,26 +306,3 @@ _WANTED: dict[type, str] = {
     Hours: "no time of day",
     TruthValues: "neither yes nor no",
 }
-
-
-def _floats(values: Any) -> Vector:
-    return np.asarray(values.to_numpy(), dtype=np.float64)
-
-
-def _viewless(values: Any) -> Any:
-    return values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values
-
-
-def _is_number(kind: Any) -> bool:
-    types = pa.types
-    return bool(
-        types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    )
-
-
-def _is_moment(kind: Any) -> bool:
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind))
-
-
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

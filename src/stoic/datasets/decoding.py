@@ -23,6 +23,11 @@ _OTHER_FILES = (  # beginnings, and what to do with such a file
     (b"\x1f\x8b", "compressed by gzip; let its name end in .gz"),
     (b"BZh", "compressed by bzip2; let its name end in .bz2"),
     (b"%PDF", "a PDF document; export the table as CSV"),
+    (b'{"', "JSON; convert it, in Python by pandas.read_json and to_csv"),
+    (b"[{", "JSON; convert it, in Python by pandas.read_json and to_csv"),
+    (b"<!DOCTYPE", "a web page; get the file itself"),
+    (b"<html", "a web page; get the file itself"),
+    (b"<?xml", "XML; export the table as CSV"),
 )
 _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\f\r\x1a"))
 
@@ -50,9 +55,10 @@ def as_utf8(path: Path, content: bytes) -> Decoded:
     >>> as_utf8(Path("a.csv"), "größe".encode("latin-1"))
     Decoded(content=b'gr\xc3\xb6\xc3\x9fe', encoding='Windows-1252')
     """
+    beginning = content[:_SAMPLE].removeprefix(codecs.BOM_UTF8).lstrip()
     for start, what in _OTHER_FILES:
-        if content.startswith(start):
-            raise InvalidProblem(f"{path} is no text but {what}.")
+        if beginning.startswith(start):
+            raise InvalidProblem(f"{path} is no table of text but {what}.")
     for mark, codec, name in _MARKS:
         if content.startswith(mark):
             return _decoded(path, content, codec, name)

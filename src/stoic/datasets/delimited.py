@@ -45,8 +45,11 @@ def read_delimited(path: Path, *, likely: str = ",") -> DelimitedFile:
     """
     with open_bytes(path) as file:
         content, encoding = as_utf8(path, file.read())
+    content = content.removesuffix(b"\x1a")  # the end of a file, for DOS
     if not content.strip():
         raise InvalidProblem(f"{path}: the file is empty; a line of column names and rows are required.")
+    if not content.endswith((b"\n", b"\r")):
+        content += b"\n"
     header = find_header(content, likely=likely)
     table = _parsed(path, content[header.start :] if header.start else content, header)
     if b'"' in content:
@@ -89,10 +92,14 @@ def _explain(path: Path, message: str, header: Header) -> str:
     if match is None:
         return f"{path}: the file cannot be read as a table: {message}"
     row, n_names, n_values = int(match[1]) - 1, int(match[2]), int(match[3])
-    named = "name the first column too" if row == 1 and n_values == n_names + 1 else "quote what holds a separator"
+    remedy = "quote what holds a separator"
+    if row == 1 and n_values == n_names + 1:
+        remedy = "name the first column too"
+    elif "\n" in match[4].strip():
+        remedy = "close the quotation mark"
     return (
-        f"{path}, row {row} ({match[4].strip()[:40]!r}): {n_names} columns are named, but there are {n_values} "
-        f"values with {SEPARATORS[header.separator]} between them; correct the row, or {named}."
+        f"{path}, row {row} ({match[4].strip()[:40]!r}): {n_names} columns are named, but the row has {n_values} "
+        f"(with {SEPARATORS[header.separator]} between them); correct it, or {remedy}."
     )
 
 

@@ -228,7 +228,7 @@ def _remedy(name: str, names: Sequence[str]) -> str:
     said = f"choose one of {_listed(names)}."
     if len(names) == 1:
         said += " Columns are separated by commas, semicolons, tabs or bars."
-    elif all(one.replace(".", "", 1).lstrip("-").isdigit() for one in names):
+    elif 2 * sum(one.replace(".", "", 1).lstrip("-").isdigit() for one in names) > len(names):
         said += " The first line of a file names its columns."
     return said
 

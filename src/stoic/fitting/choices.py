@@ -112,7 +112,7 @@ def kind_of_target(column: Column, classifies: bool | None) -> TargetKind:
         )
     if column.is_number:
         return (
-            _two_classes(column.name, "yes and no")
+            _two_classes(column.name, " and ".join(sorted(column.examples())))
             if column.is_truth
             else kind_of_numbers(column.name, column.present())
         )
@@ -137,7 +137,7 @@ def kind_of_numbers(name: str, y: Vector) -> TargetKind:
 
 
 def _two_classes(name: str, values: str) -> TargetKind:
-    said = f"The target {name!r} holds {values}, which are taken as two classes; --regress takes them as numbers."
+    said = f"The target {name!r} holds {values}, which are taken as classes; --regress takes them as numbers."
     return TargetKind(True, (said,))
 
 

@@ -57,10 +57,10 @@ def run_predict(
 
 def run_inspect(path: Path, *, classifies: bool | None, **given: Any) -> Iterator[str]:
     """Yield a description of a model or of the rows of a file."""
-    if not is_table(path):
+    schema = Schema.from_options(given)
+    if not is_table(path) and schema.target is None:
         yield from text_of(inspect_model(path))
         return
-    schema = Schema.from_options(given)
     if schema.target is None and not is_libsvm(path):
         raise InvalidParameter(f"--target names no column of {path}; give the column that is to be predicted.")
     schema, table = schema.read(path, classifies=classifies)

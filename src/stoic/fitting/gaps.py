@@ -82,6 +82,8 @@ def rows_to_keep(
     if missing == "refuse":
         raise InvalidProblem(_refusal(path, all_gaps, needed))
     gaps = needed if missing == "impute" else all_gaps
+    if needed.n_rows == n_rows:
+        raise InvalidProblem(f"{path}: every row lacks target, group or weight ({needed}); name other columns.")
     if gaps.n_rows == n_rows:
         raise InvalidProblem(f"{path}: every row lacks a value ({gaps}); --drop a column, or --missing impute.")
     rows = np.flatnonzero(~gaps.rows)
