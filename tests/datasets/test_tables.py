@@ -369,7 +369,7 @@ def test_a_parquet_file_without_rows_is_refused(refused):
 def test_a_row_of_another_length_is_refused_with_its_number(row, n, refused):
     message = refused(f"y,x\n1,2\n{row}\n5,6\n")
     assert message.startswith(
-        f"data.csv, row 2 ('{row}'): 2 columns are named, but there are {n} values with commas"
+        f"data.csv, row 2 ('{row}'): 2 columns are named, but the row has {n} (with commas between them)"
     )
 
 
