@@ -254,6 +254,14 @@ def test_a_table_without_a_whole_row_cannot_be_dropped(read):
         read(table(x=[1.5, None] * (N // 2), t=[None, "a"] * (N // 2)), missing="drop")
 
 
+def test_a_file_of_groups_goes_with_the_rows_that_are_left(read, tmp_path):
+    (tmp_path / "groups.txt").write_text("\n".join(f"g{i}" for i in range(N)), encoding="utf-8")
+    rows = read(table(x=[None, *range(1, N)]), missing="drop")[1].with_labels(tmp_path / "groups.txt")
+    assert rows.groups.tolist() == [f"g{i}" for i in range(1, N)]
+    rows = read(table())[1].with_labels(tmp_path / "groups.txt")
+    assert len(rows.groups) == N
+
+
 def test_a_table_without_any_target_is_refused(read):
     with pytest.raises(stoic.InvalidProblem, match=r"every row lacks target, group or weight \('y': 40\)"):
         read(table(y=[None] * N), missing="impute")

@@ -13,7 +13,7 @@ from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.files import load_columns, load_model, save_model
 from stoic.estimators.regressor import GroupDRORegressor
-from stoic.fitting.schemas import FileRows, Schema, read_labels
+from stoic.fitting.schemas import FileRows, Schema
 from stoic.reports.text_tables import as_csv
 from stoic.storage.atomic import replace_file
 
@@ -62,7 +62,7 @@ def fit_file(
         )
     schema, table = schema.read(path, classifies=classifies)
     if labels is not None:
-        table = table._replace(groups=read_labels(labels, table.X.shape[0]))
+        table = table.with_labels(labels)
     y: Any = table.y
     model = (GroupDROClassifier if table.classifies else GroupDRORegressor)(**settings)
     return Fitted(model.fit(table.X, y, groups=table.groups, sample_weight=table.weight), schema, table)

@@ -31,7 +31,8 @@ from stoic.protocols import Vector
 class FileRows(NamedTuple):
     """Rows of a file: a matrix, and what was asked for of targets, groups and weights.
 
-    `notes` say what was chosen, `classifies` whether targets are classes, `gaps` which columns lack values.
+    `notes` say what was chosen, `classifies` whether targets are classes, `gaps` which columns lack values, `places`
+    which rows of the file these are if not all.
     """
 
     X: Any
@@ -41,6 +42,13 @@ class FileRows(NamedTuple):
     notes: tuple[str, ...] = ()
     classifies: bool = False
     gaps: Gaps | None = None
+    places: NDArray[np.intp] | None = None
+
+    def with_labels(self, path: Path) -> "FileRows":
+        """Return the rows with groups from a text file, which has a label a line for each row of their own file."""
+        if self.places is None or self.gaps is None:
+            return self._replace(groups=read_labels(path, self.X.shape[0]))
+        return self._replace(groups=read_labels(path, len(self.gaps.rows))[self.places])
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,7 @@ class Schema:
             notes=(*notes, *read, *chosen.notes, *kind.notes, *on_groups, *said),
             classifies=kind.classifies,
             gaps=gaps,
+            places=rows,
         )
         return replace(self, encoding=encoding, leave_out=(*self.leave_out, *chosen.left_out)), table
 
