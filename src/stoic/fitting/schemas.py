@@ -31,8 +31,8 @@ from stoic.protocols import Vector
 class FileRows(NamedTuple):
     """Rows of a file: a matrix, and what was asked for of targets, groups and weights.
 
-    `notes` say what was chosen, `classifies` whether targets are classes, `gaps` which columns lack values, `places`
-    which rows of the file these are if not all.
+    `notes` say what was chosen, `classifies` whether targets are classes, `gaps` which columns lack values,
+    `places` which rows of the file these are if not all.
     """
 
     X: Any
@@ -45,7 +45,7 @@ class FileRows(NamedTuple):
     places: NDArray[np.intp] | None = None
 
     def with_labels(self, path: Path) -> "FileRows":
-        """Return the rows with groups from a text file, which has a label a line for each row of their own file."""
+        """Return the rows with groups from a text file, which has a line for each row of their own file."""
         if self.places is None or self.gaps is None:
             return self._replace(groups=read_labels(path, self.X.shape[0]))
         return self._replace(groups=read_labels(path, len(self.gaps.rows))[self.places])
