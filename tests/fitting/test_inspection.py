@@ -1,10 +1,14 @@
 """Descriptions of the rows of a file: what is missing, and what the target is."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from stoic.cli.main import main
+
+
+FIT = ["fit", "data.csv", "--target", "y", "--group", "g", "--missing", "impute", "--out", "m.stoic"]
 
 
 @pytest.fixture
@@ -47,6 +51,18 @@ def test_a_target_of_zeros_and_ones_is_shown_as_classes_unless_told_otherwise(in
     assert "Classes" in lines
     assert any(line.startswith("Note: The target 'y' holds 0 and 1") for line in lines)
     assert "Targets" in inspect(frame, "--regress")
+
+
+def test_what_was_filled_in_for_predictions_is_said_beside_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"y": np.arange(40.0) ** 1.1, "x": np.arange(40) % 7, "g": ["a", "b"] * 20})
+    frame.to_csv("data.csv", index=False)
+    run = CliRunner().invoke
+    assert run(main, FIT).exit_code == 0
+    frame.assign(x=[None, *range(39)]).to_csv("new.csv", index=False)
+    result = run(main, ["predict", "m.stoic", "new.csv"])
+    assert len(result.stdout.splitlines()) == 41
+    assert result.stderr.startswith("Note: Columns that lacked no value at the fit lack some ('x': 1)")
 
 
 def test_tables_of_other_programs_are_refused_with_a_way_to_csv(tmp_path, monkeypatch):

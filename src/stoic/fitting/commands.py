@@ -1,7 +1,7 @@
 """The work of ``stoic fit``, ``predict`` and ``inspect``, as lines of text; the commands parse and print."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,16 @@ def run_fit(
 
 
 def run_predict(
-    model: Path, data: Path, *, out: Path | None, probabilities: bool, new_groups: bool
+    model: Path,
+    data: Path,
+    *,
+    out: Path | None,
+    probabilities: bool,
+    new_groups: bool,
+    say: Callable[[str], None],
 ) -> Iterator[str]:
-    """Predict a file; yield the predictions, or where they were written."""
-    columns = predict_file(model, data, probabilities=probabilities, new_groups=new_groups)
+    """Predict a file; yield the predictions, or where they were written, and say what was chosen."""
+    columns = predict_file(model, data, probabilities=probabilities, new_groups=new_groups, say=say)
     if out is None:
         yield columns_as_csv(columns).rstrip("\n")
     else:

@@ -1,7 +1,7 @@
 """Fit a model to a file, and predict the rows of another."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -82,7 +82,12 @@ def load_fitted(path: Path) -> tuple[GroupDROModel, Schema]:
 
 
 def predict_file(
-    model_path: Path, path: Path, *, probabilities: bool = False, new_groups: bool = False
+    model_path: Path,
+    path: Path,
+    *,
+    probabilities: bool = False,
+    new_groups: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> Columns:
     """Return the predictions of a saved model for the rows of a file, by name.
 
@@ -93,6 +98,8 @@ def predict_file(
         Whether a classifier's probabilities come with its classes.
     new_groups : bool, default False
         Whether rows of groups that the model has not seen are predicted; else they are refused.
+    say : callable, optional
+        Called with each sentence on how the file was read.
 
     Raises
     ------
@@ -101,6 +108,9 @@ def predict_file(
     """
     model, schema = load_fitted(model_path)
     table = schema.read_features(path, model.n_features_in_)
+    if say is not None:
+        for note in table.notes:
+            say(note)
     if not new_groups and table.groups is not None:
         _check_groups(path, table.groups, model.groups_)
     columns: Columns = {"prediction": model.predict(table.X)}
