@@ -105,9 +105,9 @@ def test_libsvm_files_have_their_groups_in_a_file_of_labels(tmp_path):
 
 def test_missing_features_are_refused_or_filled_in_as_told(write, tmp_path):
     holes = [None if i == 7 else x for i, x in enumerate(COLUMNS["x"].tolist())]
-    with pytest.raises(stoic.InvalidProblem, match="column 'x', row 8: has no value there"):
+    with pytest.raises(stoic.InvalidProblem, match=r"1 of 300 rows lack a value \('x': 1\); the first is row 8"):
         fit_file(write(x=holes), SCHEMA, {})
-    schema = Schema("y", "region", leave_out=("id", "count"), imputes=True)
+    schema = Schema("y", "region", leave_out=("id", "count"), missing="impute")
     save_fitted(fit_file(write(x=holes), schema, {}), tmp_path / "model.stoic")
     predicted = predict_file(tmp_path / "model.stoic", write("again.parquet", x=holes))["prediction"]
     assert np.isfinite(predicted).all()

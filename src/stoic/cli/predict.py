@@ -34,5 +34,5 @@ def predict(**given: Any) -> None:
     """
     from stoic.fitting.commands import run_predict  # noqa: PLC0415 - heavy, and --help does without
 
-    for line in run_predict(**given):
+    for line in run_predict(**given, say=lambda note: click.echo(f"Note: {note}", err=True)):
         click.echo(line)

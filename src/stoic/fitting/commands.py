@@ -1,10 +1,10 @@
 """The work of ``stoic fit``, ``predict`` and ``inspect``, as lines of text; the commands parse and print."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from stoic.datasets.tables import is_libsvm
+from stoic.datasets.tables import is_libsvm, is_table
 from stoic.errors import InvalidParameter
 from stoic.fitting.answer_tables import legend, short_tables
 from stoic.fitting.files import columns_as_csv, predict_file, read_file, save_fitted, write_columns
@@ -14,7 +14,6 @@ from stoic.fitting.schemas import Schema
 from stoic.fitting.summary import write_summary
 from stoic.fitting.trial import Tried, fit_and_hold_out, fit_and_test_on, fit_untested
 
-_ROLES = ("target", "group", "weight")
 _MOST_GROUPS = 9
 
 
@@ -23,8 +22,6 @@ def run_fit(
     *,
     out: Path,
     summary: Path | None,
-    missing: str,
-    drop: Sequence[str],
     groups_file: Path | None,
     classifies: bool | None,
     test: Path | None,
@@ -35,8 +32,7 @@ def run_fit(
     """Fit a file, write the model and its page, and yield lines about the fit."""
     if test is not None and no_test:
         raise InvalidParameter(f"--test {test} and --no-test were both given; leave out one.")
-    roles = {name: given.pop(name) for name in _ROLES}
-    schema = Schema(**roles, leave_out=tuple(drop), imputes=missing == "impute")
+    schema = Schema.from_options(given)
     if schema.target is None and not is_libsvm(data):
         raise InvalidParameter(f"--target names no column of {data}; give the column to predict.")
     settings = {name: value for name, value in given.items() if value is not None}
@@ -76,9 +72,11 @@ def run_predict(
     keep: Sequence[str],
     probabilities: bool | None,
     new_groups: bool,
+    say: Callable[[str], None],
 ) -> Iterator[str]:
-    """Predict a file; yield the predictions, or where they were written."""
-    columns = predict_file(model, data, keep=keep, probabilities=probabilities, new_groups=new_groups)
+    """Predict a file; yield the predictions, or where they were written, and say what was chosen."""
+    how: dict[str, Any] = {"keep": keep, "probabilities": probabilities, "new_groups": new_groups}
+    columns = predict_file(model, data, say=say, **how)
     if out is None:
         yield columns_as_csv(columns).rstrip("\n")
     else:
@@ -86,17 +84,14 @@ def run_predict(
         yield f"{len(columns['prediction']):,} predictions: {out}"
 
 
-def run_inspect(path: Path, *, drop: Sequence[str], missing: str, **roles: Any) -> Iterator[str]:
+def run_inspect(path: Path, *, classifies: bool | None, **given: Any) -> Iterator[str]:
     """Yield a description of a model or of the rows of a file."""
-    try:
-        is_table = is_libsvm(path) is not None
-    except InvalidParameter:
-        is_table = False
-    if not is_table:
+    schema = Schema.from_options(given)
+    if not is_table(path) and schema.target is None:
         yield from text_of(inspect_model(path))
         return
-    schema = Schema(**roles, leave_out=tuple(drop), imputes=missing == "impute")
     if schema.target is None and not is_libsvm(path):
         raise InvalidParameter(f"--target names no column of {path}; give the column that is to be predicted.")
-    schema, table = schema.read(path)
+    schema, table = schema.read(path, classifies=classifies)
+    yield from (f"Note: {note}" for note in table.notes)
     yield from text_of(inspect_rows(table, schema))

@@ -1,7 +1,7 @@
 """Fit a model to a file, and predict the rows of another."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,7 +14,7 @@ from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.files import load_columns, load_model, save_model
 from stoic.estimators.regressor import GroupDRORegressor
 from stoic.fitting.answer import Answer
-from stoic.fitting.schemas import FileRows, Schema, read_labels
+from stoic.fitting.schemas import FileRows, Schema
 from stoic.reports.text_tables import as_csv
 from stoic.storage.atomic import replace_file
 
@@ -48,9 +48,8 @@ def read_file(path: Path, schema: Schema, *, classifies: bool | None = None, lab
         )
     schema, table = schema.read(path, classifies=classifies)
     if labels is not None:
-        table = table._replace(groups=read_labels(labels, table.X.shape[0]))
-    y: Any = table.y
-    return Rows(schema, table, y.dtype.kind not in "iuf" if classifies is None else classifies)
+        table = table.with_labels(labels)
+    return Rows(schema, table, table.classifies)
 
 
 def fit_rows(rows: Rows, settings: Mapping[str, Any]) -> Fitted:
@@ -79,7 +78,7 @@ def fit_file(
     settings : mapping
         Of the estimator.
     classifies : bool, optional
-        Whether targets are classes; by default where they are not numbers.
+        Whether targets are classes; by default text, truth values, 0 and 1, -1 and 1.
     labels : Path, optional
         A text file with the group of each row, in the place of a column.
 
@@ -110,6 +109,7 @@ def predict_file(
     keep: Sequence[str] = (),
     probabilities: bool | None = None,
     new_groups: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> Columns:
     """Return the predictions of a saved model for the rows of a file, by name and in the order of the rows.
 
@@ -122,6 +122,8 @@ def predict_file(
         Whether a classifier's probabilities come with its classes; by default they do.
     new_groups : bool, default False
         Whether rows of groups that the model has not seen are predicted; else they are refused.
+    say : callable, optional
+        Called with each sentence on how the file was read.
 
     Raises
     ------
@@ -130,6 +132,9 @@ def predict_file(
     """
     model, schema = load_fitted(model_path)
     table = schema.read_features(path, model.n_features_in_, keep)
+    if say is not None:
+        for note in table.notes:
+            say(note)
     if not new_groups and table.groups is not None:
         _check_groups(path, table.groups, model.groups_)
     made: Columns = {"prediction": model.predict(table.X)}

@@ -19,6 +19,7 @@ from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
 
 _MOST_WEIGHTS = 20
+_MOST_GAPS = 10
 _FEW_ROWS = 50
 _ROUNDING = 1e-9  # of the largest effect: that of a column without a spread
 
@@ -118,8 +119,8 @@ def _signed(number: float) -> str:
 def inspect_rows(table: FileRows, schema: Schema) -> list[Section]:
     """Return a description of the rows of a file: targets, tails and groups, and which loss suits them."""
     y: Any = table.y
-    sections = [_columns(table, schema)]
-    if y.dtype.kind not in "iuf":
+    sections = [_columns(table, schema), *_gaps(table)]
+    if table.classifies:
         return [*sections, _classes(y)]
     labels, codes = encode_groups(table.groups, len(y))
     names = [str(label) for label in labels] if table.groups is not None else []
@@ -138,6 +139,19 @@ def _columns(table: FileRows, schema: Schema) -> Section:
         n_text = sum(code.categories is not None for code in schema.encoding.codes)
         rows.append(("columns of text", f"{n_text:,}"))
     return Section("Data", ("", ""), rows)
+
+
+def _gaps(table: FileRows) -> list[Section]:
+    """Return the columns that lack values, the emptiest first."""
+    if table.gaps is None or not table.gaps.counts:
+        return []
+    n_rows = len(table.gaps.rows)
+    worst = sorted(table.gaps.counts.items(), key=lambda pair: -pair[1])
+    rows = [(name, f"{count:,}", f"{count / n_rows:.1%}") for name, count in worst[:_MOST_GAPS]]
+    more = [f"And {len(worst) - _MOST_GAPS:,} more columns."] if len(worst) > _MOST_GAPS else []
+    whole = f"{n_rows - table.gaps.n_rows:,} of {n_rows:,} rows lack no value of the columns to use."
+    remedy = "stoic fit needs --missing drop to use just these, or --missing impute to fill the others in."
+    return [Section("Missing values", ("column", "rows", "share"), rows, [*more, f"{whole} {remedy}"])]
 
 
 def _classes(y: NDArray[Any]) -> Section:

@@ -32,7 +32,7 @@ def fit_untested(rows: Rows, settings: Mapping[str, Any]) -> Tried:
     """Return a model for all rows, without an answer."""
     with _noted() as notes:
         fitted = fit_rows(rows, settings)
-    return Tried(fitted, tuple(notes))
+    return Tried(fitted, (*rows.table.notes, *notes))
 
 
 def fit_and_test_on(rows: Rows, settings: Mapping[str, Any], test: Path) -> Tried:
@@ -45,7 +45,7 @@ def fit_and_test_on(rows: Rows, settings: Mapping[str, Any], test: Path) -> Trie
         tested_on = f"the {counted(others.X.shape[0], 'row')} of {test.name}"
         found = answer(model, rows.table, others, tested_on, schema.target)
     belongs = "The numbers belong to the model that was written."
-    notes = [*_on_rivals(notes), *_on_classes(model, others, test)]
+    notes = [*others.notes, *_on_rivals(notes), *_on_classes(model, others, test)]
     return Tried(tried.fitted._replace(answer=found), (*tried.notes, *notes), belongs)
 
 
