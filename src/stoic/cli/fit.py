@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from stoic.cli.options import NAMES, with_settings
+from stoic.cli.terminal import say
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators'
@@ -58,4 +59,4 @@ def fit(data: Path, **given: Any) -> None:
     from stoic.fitting.commands import run_fit  # noqa: PLC0415 - heavy, and --help does without
 
     for line in run_fit(data, **given):
-        click.echo(line)
+        say(line)

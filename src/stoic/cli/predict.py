@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from stoic.cli.terminal import hand_over, say
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -26,5 +28,5 @@ def predict(**given: Any) -> None:
     """
     from stoic.fitting.commands import run_predict  # noqa: PLC0415 - heavy, and --help does without
 
-    for line in run_predict(**given):
-        click.echo(line)
+    for text in run_predict(**given):
+        (hand_over if given["out"] is None else say)(text)

@@ -12,6 +12,7 @@ from stoic.fitting.inspection import Section, groups_of, inspect_model, inspect_
 from stoic.fitting.schemas import Schema
 from stoic.fitting.summary import write_summary
 from stoic.reports.text_tables import in_columns
+from stoic.storage.outputs import check_outputs
 
 _ROLES = ("target", "group", "weight")
 
@@ -33,12 +34,13 @@ def run_fit(
     schema = Schema(**roles, leave_out=tuple(drop), imputes=missing == "impute")
     if schema.target is None and not is_libsvm(data):
         raise InvalidParameter(f"--target names no column of {data}; give the column to predict.")
+    page = summary or out.with_suffix(".html")
+    check_outputs({"--out": out, "--summary": page}, {"DATA": data, "--groups-file": groups_file})
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= {"random_state": seed, "verbose": True}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         fitted = fit_file(data, schema, settings, classifies=classifies, labels=groups_file)
-    page = summary or out.with_suffix(".html")
     notes = [str(warning.message) for warning in said]
     save_fitted(fitted, out)
     write_summary(fitted, data, page, notes)
@@ -52,6 +54,7 @@ def run_predict(
     model: Path, data: Path, *, out: Path | None, probabilities: bool, new_groups: bool
 ) -> Iterator[str]:
     """Predict a file; yield the predictions, or where they were written."""
+    check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     columns = predict_file(model, data, probabilities=probabilities, new_groups=new_groups)
     if out is None:
         yield columns_as_csv(columns).rstrip("\n")

@@ -8,7 +8,7 @@ from typing import Any
 
 from stoic import __version__
 from stoic.estimators.displays.convergence import ConvergenceDisplay
-from stoic.estimators.displays.group_risk import GroupRiskDisplay
+from stoic.estimators.displays.group_risk import MOST_GROUPS, GroupRiskDisplay
 from stoic.estimators.displays.tail import TailDisplay
 from stoic.fitting.files import Fitted
 from stoic.fitting.inspection import Section, inspect_rows, model_sections
@@ -82,7 +82,7 @@ def _risks(fitted: Fitted) -> Any:
     model, rows = fitted.model, fitted.table
     groups = rows.groups if rows.groups is not None else ["all"] * rows.X.shape[0]
     error = "zero-one" if hasattr(model, "classes_") else "absolute"
-    figure = new_figure((6.5, 1.2 + 0.3 * len(model.groups_)))
+    figure = new_figure((6.5, 1.2 + 0.3 * min(len(model.groups_), MOST_GROUPS)))
     GroupRiskDisplay.from_estimator(model, rows.X, rows.y, groups=groups, error=error, ax=figure.subplots())
     return figure
 

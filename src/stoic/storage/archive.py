@@ -59,7 +59,7 @@ def write_archive(path: str | os.PathLike[str], arrays: Mapping[str, Any], meta:
     """
     members = {name: _storable(name, array) for name, array in arrays.items()}
     text = _as_json(meta)
-    with replacing(Path(os.path.realpath(path))) as file:
+    with replacing(Path(path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             # ZipInfo's date is a constant: the same content gives the same bytes.
             archive.writestr(zipfile.ZipInfo(_META), text)

@@ -12,6 +12,7 @@ from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_vector
 from stoic.protocols import Vector
 from stoic.reports.palette import COLORS, GRAY
+from stoic.reports.picture_labels import picture_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,7 +105,9 @@ class TailDisplay:
             if len(estimates) > _FIRST:
                 k = np.arange(_FIRST, len(estimates) + 1)
                 axes[0].plot(k, estimates[_FIRST - 1 :], **how)
-            axes[1].plot(far / np.median(far), np.arange(1, len(far) + 1) / len(y), label=name, **how)
+            axes[1].plot(
+                far / np.median(far), np.arange(1, len(far) + 1) / len(y), label=picture_label(name), **how
+            )
         self._finish(axes)
         self.axes_, self.figure_ = axes, axes[0].figure
         return axes
