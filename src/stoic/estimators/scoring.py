@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from stoic.checks import check_one_of, check_probability
+from stoic.checks import check_one_of, check_probability, refuse_masks
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.groups import rows_by_group
 from stoic.inners.labels import encode_groups
-from stoic.inners.validation import check_weight, refuse_masks
+from stoic.inners.validation import check_weight
 from stoic.means import MedianOfMeans, median_of_means
 from stoic.protocols import Vector
 
