@@ -140,3 +140,23 @@ def test_the_tail_index_of_students_t_is_about_its_degrees(degrees, low, high):
 def test_a_tail_needs_rows_that_differ():
     with pytest.raises(stoic.InvalidProblem, match="0 of 100 targets differ from their median"):
         stoic.tail_index(np.ones(100))
+
+
+def test_of_very_many_groups_the_worst_are_drawn_in_a_picture_of_ordinary_size():
+    y, groups = np.arange(3000.0), np.arange(3000)
+    display = GroupRiskDisplay.from_predictions(y, np.zeros(3000), groups=groups)
+    assert display.figure_.get_size_inches()[1] < 20
+    assert display.ax_.get_yticklabels()[-1].get_text() == "2999 (1)"
+    assert (len(display.ax_.get_yticks()), len(display.risks)) == (50, 3000)
+    assert display.ax_.get_ylabel() == "the 50 worst of 3,000 groups"
+
+
+def test_names_of_groups_are_drawn_as_they_are():
+    names = np.array(["$10k-$20k", "_low", "a\nb", "$\\frac$"])
+    groups = np.repeat(names, 100)
+    risks = GroupRiskDisplay.from_predictions(np.arange(400.0), np.zeros(400), groups=groups)
+    tails = TailDisplay.from_predictions(RNG.standard_t(2.5, 400), groups=groups)
+    for figure in (risks.figure_, tails.figure_):
+        figure.canvas.draw()
+    shown = {text.get_text().strip() for text in tails.axes_[1].get_legend().get_texts()}
+    assert shown == {"all", "\\$10k-\\$20k", "_low", "a\\nb", "\\$\\frac\\$"}

@@ -124,7 +124,7 @@ def test_other_archives_and_half_models_are_refused(model, path):
     save_model(model, path)
     arrays, meta = read_archive(path)
     write_archive(path, arrays, {name: value for name, value in meta.items() if name != "loss"})
-    with pytest.raises(stoic.DamagedFile, match="lacks what a model has"):
+    with pytest.raises(stoic.DamagedFile, match="loss is missing; write it again"):
         load_model(path)
 
 

@@ -7,6 +7,7 @@ import click
 
 from stoic.cli.options import with_settings
 from stoic.cli.reading import reads_tables
+from stoic.cli.terminal import say
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _DATA = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -50,4 +51,4 @@ def fit(data: Path, **given: Any) -> None:
     from stoic.fitting.commands import run_fit  # noqa: PLC0415 - heavy, and --help does without
 
     for line in run_fit(data, **given):
-        click.echo(line)
+        say(line)

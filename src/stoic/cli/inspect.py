@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from stoic.cli.reading import reads_tables
+from stoic.cli.terminal import say
 
 
 @click.command()
@@ -19,4 +20,4 @@ def inspect(**given: Any) -> None:
     from stoic.fitting.commands import run_inspect  # noqa: PLC0415 - heavy, and --help does without
 
     for line in run_inspect(**given):
-        click.echo(line)
+        say(line)

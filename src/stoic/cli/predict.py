@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from stoic.cli.options import NAMES
+from stoic.cli.terminal import hand_over, say
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -34,5 +35,5 @@ def predict(**given: Any) -> None:
     """
     from stoic.fitting.commands import run_predict  # noqa: PLC0415 - heavy, and --help does without
 
-    for line in run_predict(**given, say=lambda note: click.echo(f"Note: {note}", err=True)):
-        click.echo(line)
+    for text in run_predict(**given, note=lambda text: say(f"Note: {text}", err=True)):
+        (hand_over if given["out"] is None else say)(text)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.certificate.certificate import Certificate
 from stoic.certificate.certifying import certify
-from stoic.checks import check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.checks import check_count, check_one_of, check_positive, check_probability, check_real, refuse_masks
 from stoic.engines.engine import Status
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.convergence import Convergence, converge
@@ -31,7 +31,8 @@ from stoic.estimators.training import Trained, Trainer
 from stoic.estimators.watching import Watch
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
-from stoic.inners.validation import check_sizes, check_weight, refuse_masks
+from stoic.inners.sparse_indices import trusted
+from stoic.inners.validation import check_sizes, check_weight
 from stoic.losses import Loss
 from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, Zero
@@ -107,7 +108,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> CheckedRows:
         refuse_masks(X=X, y=y, groups=groups, sample_weight=sample_weight)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **how)
+        X, y = validate_data(self, trusted("X", X), y, accept_sparse="csr", dtype=FLOATS, **how)
         if groups is None:
             warnings.warn(  # from this line, whoever calls: a process is told once
                 "groups=None: all rows are one group, so that the plain average loss is minimized and no group is "
@@ -128,7 +129,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return checked columns of rows to predict."""
         check_is_fitted(self)
         refuse_masks(X=X)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        return validate_data(self, trusted("X", X), accept_sparse="csr", dtype=FLOATS, reset=False)
 
     # --- training ---
 

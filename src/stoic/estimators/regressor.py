@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from stoic.checks import check_one_of, check_positive, check_probability
+from stoic.checks import check_one_of, check_positive, check_probability, refuse_masks
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
 from stoic.estimators.rows import TrainingRows
@@ -273,6 +273,11 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted targets, of shape (n,)."""
         return np.asarray(self._columns(X) @ self.coef_ + self.intercept_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², the share of the variance that predictions explain."""
+        refuse_masks(y=y, sample_weight=sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def _check_settings(self) -> None:
         check_one_of("loss", self.loss, REGRESSION_LOSSES)

@@ -13,6 +13,7 @@ from stoic.fitting.plain_text import text_of
 from stoic.fitting.schemas import Schema
 from stoic.fitting.summary import write_summary
 from stoic.fitting.trial import Tried, fit_and_hold_out, fit_and_test_on, fit_untested
+from stoic.storage.outputs import check_outputs
 
 _MOST_GROUPS = 9
 
@@ -35,6 +36,8 @@ def run_fit(
     schema = Schema.from_options(given)
     if schema.target is None and not is_libsvm(data):
         raise InvalidParameter(f"--target names no column of {data}; give the column to predict.")
+    page = summary or out.with_suffix(".html")
+    check_outputs({"--out": out, "--summary": page}, {"DATA": data, "--groups-file": groups_file, "--test": test})
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= {"random_state": seed, "verbose": True}
     rows = read_file(data, schema, classifies=classifies, labels=groups_file)
@@ -44,7 +47,6 @@ def run_fit(
         tried = fit_and_test_on(rows, settings, test)
     else:
         tried = fit_and_hold_out(rows, settings, seed)
-    page = summary or out.with_suffix(".html")
     save_fitted(tried.fitted, out)
     write_summary(tried, data, page)
     yield from _told(tried)
@@ -72,11 +74,12 @@ def run_predict(
     keep: Sequence[str],
     probabilities: bool | None,
     new_groups: bool,
-    say: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> Iterator[str]:
-    """Predict a file; yield the predictions, or where they were written, and say what was chosen."""
+    """Predict a file; yield the predictions, or where they were written, and note what was chosen."""
+    check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     how: dict[str, Any] = {"keep": keep, "probabilities": probabilities, "new_groups": new_groups}
-    columns = predict_file(model, data, say=say, **how)
+    columns = predict_file(model, data, say=note, **how)
     if out is None:
         yield columns_as_csv(columns).rstrip("\n")
     else:

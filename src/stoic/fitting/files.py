@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.errors import DamagedFile, InvalidParameter, InvalidProblem
+from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.files import load_columns, load_model, save_model
 from stoic.estimators.regressor import GroupDRORegressor
 from stoic.fitting.answer import Answer
+from stoic.fitting.saved_columns import schema_from
 from stoic.fitting.schemas import FileRows, Schema
 from stoic.reports.text_tables import as_csv
 from stoic.storage.atomic import replace_file
@@ -96,10 +97,8 @@ def save_fitted(fitted: Fitted, path: Path) -> None:
 
 def load_fitted(path: Path) -> tuple[GroupDROModel, Schema]:
     """Return a model and its schema from a file."""
-    model, columns = load_model(path), load_columns(path)
-    if columns is None:
-        raise DamagedFile(f"{path} was saved without the columns of a file; load it with stoic.load_model.")
-    return model, Schema.from_json(columns)
+    model = load_model(path)
+    return model, schema_from(path, load_columns(path), model.n_features_in_)
 
 
 def predict_file(

@@ -12,6 +12,7 @@ from stoic.fitting.answer_tables import shown
 from stoic.fitting.measuring import Errors, Means, half_width
 from stoic.fitting.schemas import FileRows
 from stoic.reports.html import Html, element, joined
+from stoic.reports.picture_labels import picture_label
 from stoic.reports.svg import picture
 
 _MOST_GROUPS = 30
@@ -41,7 +42,7 @@ def of_groups(errors: Errors, other: str, names: tuple[str, str], unit: str) -> 
             if len(groups.rows) == len(errors.labels)
             else f"\n{len(groups.rows)} of {len(errors.labels):,} groups"
         )
-        made.figure.axes[0].set_xlabel(f"{unit}, 95 % interval{chosen}")
+        made.figure.axes[0].set_xlabel(f"{picture_label(unit)}, 95 % interval{chosen}")
     return element("figure", made.svg)
 
 

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stoic.reports.visible import visible
+
 Chart: TypeAlias = dict[str, Any]
 """An id, a kind that the page's script can draw, and what that kind needs."""
 
@@ -21,12 +23,14 @@ class Html(str):
 def inert(text: object) -> Html:
     """Return anything as HTML that shows it as it is, with λ_reg and ± set as in print.
 
+    Signs that turn the direction of a line are written out; see `visible`.
+
     Examples
     --------
     >>> inert("a < b"), inert(Html("a <b>b</b>"))
     ('a &lt; b', 'a <b>b</b>')
     """
-    return text if isinstance(text, Html) else Html(_typeset(escape(str(text))))
+    return text if isinstance(text, Html) else Html(_typeset(escape(visible(text, kept="\n\t"))))
 
 
 def _typeset(text: str) -> str:
@@ -45,7 +49,9 @@ def element(tag: str, /, *content: object, **attributes: object) -> Html:
 
 
 def _attributes(pairs: Mapping[str, object]) -> str:
-    return "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(str(text))}"' for key, text in pairs.items())
+    return "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(text))}"' for key, text in pairs.items()
+    )
 
 
 def joined(parts: Iterable[Html]) -> Html:

@@ -12,6 +12,7 @@ from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_vector
 from stoic.protocols import Vector
 from stoic.reports.palette import COLORS, GRAY
+from stoic.reports.picture_labels import picture_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +107,7 @@ class TailDisplay:
                 k = _thinned(_FIRST, len(estimates))
                 axes[0].plot(k, estimates[k - 1], **how)
             k = _thinned(1, len(far))
-            axes[1].plot(far[k - 1] / np.median(far), k / len(y), label=name, **how)
+            axes[1].plot(far[k - 1] / np.median(far), k / len(y), label=picture_label(name), **how)
         self._finish(axes)
         self.axes_, self.figure_ = axes, axes[0].figure
         return axes
