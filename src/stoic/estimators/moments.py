@@ -1,91 +1,109 @@
 """Moments of the columns of an array or a CSR matrix, and squares of its rows, about a center."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from stoic.inners.blocks import sums_by
+from stoic.inners.blocks import IntArray, sums_by
 from stoic.protocols import Array, Vector
 
-_SMALL, _LARGE = 1e-70, 1e70  # root mean squares between them have fourth powers that keep their digits
+_SMALL, _LARGE = 1e-140, 1e140  # deviations between them have squares that keep their digits
 _ENTRIES = 1 << 20  # of X that are looked at a time
+_COLUMNS = 16  # of a CSR matrix that are filled at a time: those that are hardly sparse
+_GLANCE = 101  # rows whose median is the value that most rows have, if most have one
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Of each column: what it is about, its root mean square about that, and its kurtosis.
+def moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
+    """Return the means of columns, or zero, and the root mean squares about them; rows count by their shares.
 
-    The kurtosis is the mean fourth power over the squared mean square, about 1/q where a share q of the rows has
-    all that varies.
+    Where squares overflow or vanish, they are formed with the largest entry of the column for the unit.
     """
-
-    center: Vector
-    size: Vector
-    kurtosis: Vector
-
-
-def column_moments(X: Any, weight: Vector | None, *, centered: bool) -> Moments:
-    """Return the moments of the columns about their means, or about zero; rows count by their weights.
-
-    Where powers overflow or vanish, they are formed with the largest entry of the column for the unit.
-    """
-    shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
-    found = _moments(X, shares, centered=centered)
-    extreme = np.flatnonzero(~((found.size > _SMALL) & (found.size < _LARGE)))
-    if extreme.size:
+    center, size = _moments(X, shares, centered=centered)
+    extreme = np.flatnonzero(~((size > _SMALL) & (size < _LARGE)))
+    if extreme.size:  # or constant
         part = X[:, extreme].astype(float)
         unit = np.ravel(abs(part).max(axis=0).toarray() if sparse.issparse(X) else np.abs(part).max(axis=0))
         unit[unit == 0.0] = 1.0
         scaled = part.multiply(1.0 / unit).tocsr() if sparse.issparse(X) else part / unit
-        again = _moments(scaled, shares, centered=centered)
-        found.center[extreme], found.size[extreme] = unit * again.center, unit * again.size
-        found.kurtosis[extreme] = again.kurtosis
-    return found
+        center[extreme], size[extreme] = (unit * moment for moment in _moments(scaled, shares, centered=centered))
+    return center, size
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _moments(X: Any, shares: Vector, *, centered: bool) -> Moments:
+def _moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
+    powers = _powers_of_csr if sparse.issparse(X) else _powers
     center = np.asarray(shares @ X, dtype=float) if centered else np.zeros(X.shape[1])
-    second, fourth = _powers_of_csr(X, shares, center) if sparse.issparse(X) else _powers(X, shares, center)
-    return Moments(center, np.sqrt(second), fourth / np.where(second > 0.0, second * second, 1.0))
+    first, second = powers(X, shares, center)
+    if centered:  # the center is off by the rounding of a long sum, which is to be no deviation
+        center, second = center + first, np.maximum(second - np.square(first), 0.0)
+    return center, np.sqrt(second)
 
 
-def _powers(X: Any, shares: Vector, center: Vector) -> tuple[Vector, Vector]:
-    """Return the mean second and fourth powers of x − center, a part of the rows at a time."""
-    second, fourth = np.zeros((2, X.shape[1]))
-    rows = max(1, _ENTRIES // (8 * X.shape[1]))
-    for start in range(0, X.shape[0], rows):
-        part = slice(start, start + rows)
-        squares: Array = np.square(X[part] - center)
-        second += shares[part] @ squares
-        fourth += shares[part] @ np.square(squares, out=squares)
-    return second, fourth
+def _powers(X: Any, shares: Vector, center: Vector) -> Array:
+    """Return the means of x − center and of its square, a part of the rows at a time."""
+    total = np.zeros((2, X.shape[1]))
+    for part in _parts(X):
+        away = X[part] - center
+        total += shares[part] @ away, shares[part] @ np.square(away)
+    return total
 
 
-def _powers_of_csr(X: Any, shares: Vector, center: Vector) -> tuple[Vector, Vector]:
+def _powers_of_csr(X: Any, shares: Vector, center: Vector) -> Array:
     """Return the same; the zeros of a column that are not stored count in one term."""
-    d = X.shape[1]
-    second, fourth, share, count = np.zeros((4, d))
+    total, d = np.zeros((2, X.shape[1])), X.shape[1]
+    share, count = np.zeros(d), np.zeros(d)
     for rows, entries in csr_parts(X):
         columns, lengths = X.indices[entries], np.diff(X.indptr[rows.start : rows.stop + 1])
-        weight, squares = np.repeat(shares[rows], lengths), np.square(X.data[entries] - center[columns])
-        second += sums_by(columns, weight * squares, d)
-        fourth += sums_by(columns, weight * np.square(squares), d)
+        weight, away = np.repeat(shares[rows], lengths), X.data[entries] - center[columns]
+        total += sums_by(columns, weight * away, d), sums_by(columns, weight * np.square(away), d)
         share += sums_by(columns, weight, d)
         count += np.bincount(columns, minlength=d)
     rest = np.where(count < X.shape[0], np.maximum(1.0 - share, 0.0), 0.0)  # exact where all are stored
-    return second + rest * np.square(center), fourth + rest * np.square(np.square(center))
+    return np.asarray(total + np.stack([-rest * center, rest * np.square(center)]))
+
+
+def shares_apart(X: Any, shares: Vector) -> Vector:
+    """Return, for each column, the share of the rows that have another value than most; 1 where most have none.
+
+    Of a column for one category of many, that is the share of the rows in it.
+    """
+    glance = np.random.default_rng(0).choice(X.shape[0], _GLANCE, p=shares)
+    return (_shares_apart_of_csr if sparse.issparse(X) else _shares_apart)(X, shares, glance)
+
+
+def _shares_apart(X: Any, shares: Vector, glance: IntArray) -> Vector:
+    common, same = np.sort(X[glance], axis=0)[_GLANCE // 2], np.zeros(X.shape[1])
+    for part in _parts(X):
+        same += shares[part] @ (X[part] == common)
+    return np.where(same > 0.5, np.maximum(1.0 - same, 0.0), 1.0)
+
+
+def _shares_apart_of_csr(X: Any, shares: Vector, glance: IntArray) -> Vector:
+    """Return the same: where most are zero, the share of the rows that are not."""
+    apart = np.zeros(X.shape[1])
+    for rows, entries in csr_parts(X):
+        weight = np.repeat(shares[rows], np.diff(X.indptr[rows.start : rows.stop + 1]))
+        apart += sums_by(X.indices[entries], np.where(X.data[entries] != 0.0, weight, 0.0), len(apart))
+    filled = np.flatnonzero(apart >= 0.5)
+    for start in range(0, len(filled), _COLUMNS):
+        some = filled[start : start + _COLUMNS]
+        apart[some] = _shares_apart(X[:, some].toarray(), shares, glance)
+    return apart
+
+
+def _parts(X: Any) -> Iterator[slice]:
+    """Yield ranges of rows of an array, of a size that stays in the cache."""
+    rows = max(1, _ENTRIES // (8 * X.shape[1]))
+    return (slice(start, start + rows) for start in range(0, X.shape[0], rows))
 
 
 def csr_parts(X: Any) -> Iterator[tuple[slice, slice]]:
     """Yield ranges of rows of a CSR matrix with the ranges of their entries, about a million at a time."""
-    starts = np.searchsorted(X.indptr, np.arange(0, max(X.nnz, 1), _ENTRIES), side="right") - 1
-    bounds = np.unique(np.append(starts, X.shape[0]))
-    bounds[0] = 0
+    starts = np.searchsorted(X.indptr, np.arange(_ENTRIES, X.nnz, _ENTRIES), side="right") - 1
+    bounds = np.unique(np.concatenate([[0], starts, [X.shape[0]]]))
     for first, last in pairwise(bounds.tolist()):
         yield slice(first, last), slice(int(X.indptr[first]), int(X.indptr[last]))
 
@@ -93,9 +111,7 @@ def csr_parts(X: Any) -> Iterator[tuple[slice, slice]]:
 def row_squares(X: Any, center: Vector) -> Vector:
     """Return ‖x − center‖² of the rows of an array, a part at a time."""
     squares = np.empty(X.shape[0])
-    rows = max(1, _ENTRIES // (8 * X.shape[1]))
-    for start in range(0, X.shape[0], rows):
-        part = slice(start, start + rows)
+    for part in _parts(X):
         squares[part] = np.square(X[part] - center).sum(axis=1)
     return squares
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from stoic.errors import InvalidProblem
-from stoic.estimators.moments import column_moments
+from stoic.estimators.moments import moments, shares_apart
 from stoic.inners.blocks import IntArray
 from stoic.inners.groups import rows_by_group
 from stoic.protocols import Array, Vector
@@ -15,7 +15,7 @@ from stoic.protocols import Array, Vector
 _OF_NORMAL = 1.4826
 """The standard deviation of a normal law over its median absolute deviation."""
 
-_ORDINARY_KURTOSIS = 100.0  # of a column that is scaled by its deviation alone
+_COMMON = 3.0  # one over the share of rows apart, from which a column has unit variance
 _TINY, _HUGE = 1e-50, 1e50  # scales between them can be left to be done: sums and squares stay finite
 
 _FARTHEST = 1e100  # units: farther targets would overflow; where losses are lines, all beyond are alike
@@ -110,19 +110,20 @@ class Scaling:
 
     @classmethod
     def of(cls, X: Any, weight: Vector | None, *, centered: bool) -> "Scaling":
-        r"""Return the scaling to mean zero and unit mean square; about zero where it is not to be centered.
+        """Return the scaling to mean zero and unit variance; to unit mean square where it is not to be centered.
 
-        The mean square of a column whose kurtosis k is above 100 becomes 100/k: in a column of 0 and 1 that is
-        where fewer than one row in a hundred has the rarer of them, and as many rows tell what it does. Rows count
-        by their weights.
+        Where fewer than a third of the rows, a share q, have another value than the rest, the mean square becomes
+        3q: a column for a rare category would otherwise count as much as the others, on the word of few rows.
+        Rows count by their weights.
         """
-        found = column_moments(X, weight, centered=centered)
+        shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+        center, size = moments(X, shares, centered=centered)
         limits = np.finfo(X.dtype)
-        varies = found.size > 10.0 * limits.eps * np.abs(found.center) + limits.tiny  # by more than rounding
-        constant = np.where(found.center != 0.0, np.abs(found.center), 1.0)
-        rare = np.sqrt(np.maximum(found.kurtosis / _ORDINARY_KURTOSIS, 1.0))
-        center = found.center.astype(X.dtype).astype(float)  # that of a float32 column is a float32
-        return cls(center, np.where(varies, found.size * rare, constant))
+        varies = size > 10.0 * limits.eps * np.abs(center) + limits.tiny  # by more than rounding
+        constant = np.where(center != 0.0, np.abs(center), 1.0)
+        few = np.minimum(_COMMON * shares_apart(X, shares), 1.0)
+        scale = np.divide(size, np.sqrt(few), out=constant, where=varies & (few > 0.0))
+        return cls(center.astype(X.dtype).astype(float), scale)  # the center of a float32 column is a float32
 
     @property
     def is_none(self) -> bool:
