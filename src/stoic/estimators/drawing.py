@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from stoic.estimators.scales import Scaling, scaled_csr
 from stoic.inners.group_loss import GroupLoss
@@ -21,32 +20,18 @@ from stoic.solve.driver import minimize
 from stoic.solve.result import Result
 from stoic.solvers import Method
 
-_FAR = 3.0  # deviations: a mean so far from zero slows draws down, and no more than a row in ten has a zero there
-
 
 class KernelRows:
     """A CSR matrix as kernels read it, and the way from a model of standardized rows to one of these, and back."""
 
     def __init__(self, X: Any, scaling: Scaling) -> None:
         self._given, self._scaling = X, scaling
+        self._offset = scaling.center / scaling.scale
 
     @cached_property
     def matrix(self) -> Any:
-        """The columns scaled; those far from zero, which have few zeros, are centered, and these are stored."""
-        X, far = self._given, np.flatnonzero(self._is_far)
-        if far.size:
-            n, center = X.shape[0], self._scaling.center[far].astype(X.dtype)
-            ends = np.arange(0, n * far.size + 1, far.size)
-            X = X - sparse.csr_array((np.tile(center, n), np.tile(far, n), ends), shape=X.shape)
-        return scaled_csr(X, self._scaling.scale)
-
-    @cached_property
-    def _offset(self) -> Vector:
-        return np.where(self._is_far, 0.0, self._scaling.center / self._scaling.scale)
-
-    @property
-    def _is_far(self) -> Any:
-        return np.abs(self._scaling.center) > _FAR * self._scaling.scale
+        """The columns, scaled in a copy."""
+        return scaled_csr(self._given, self._scaling.scale)
 
     def problem(self, problem: Problem) -> Problem:
         """Return the problem over these rows. The pull to a point is that of these models, which is another."""

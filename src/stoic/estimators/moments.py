@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from stoic.inners.blocks import IntArray, sums_by
+from stoic.inners.blocks import sums_by
 from stoic.protocols import Array, Vector
 
 _SMALL, _LARGE = 1e-140, 1e140  # deviations between them have squares that keep their digits
 _ENTRIES = 1 << 20  # of X that are looked at a time
 _COLUMNS = 16  # of a CSR matrix that are filled at a time: those that are hardly sparse
-_GLANCE = 101  # rows whose median is the value that most rows have, if most have one
+_GLANCE = 101  # rows whose median is told
 
 
 def moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
@@ -65,32 +65,45 @@ def _powers_of_csr(X: Any, shares: Vector, center: Vector) -> Array:
     return np.asarray(total + np.stack([-rest * center, rest * np.square(center)]))
 
 
-def shares_apart(X: Any, shares: Vector) -> Vector:
+def shares_apart(X: Any, shares: Vector, *, centered: bool) -> Vector:
     """Return, for each column, the share of the rows that have another value than most; 1 where most have none.
 
-    Of a column for one category of many, that is the share of the rows in it.
+    Of a column for one category of many, that is the share of the rows in it. Where nothing is to be centered, it
+    is the share of the rows that are not zero.
     """
+    matrix: Any = X
+    if not sparse.issparse(X):
+        common = _common(X, shares) if centered else np.zeros(X.shape[1])
+        return _shares_off(X, shares, common)
+    apart = _shares_off_zero(X, shares)
+    filled = np.flatnonzero(apart >= (0.5 if centered else np.inf))  # where most are zero, that is all
+    for start in range(0, len(filled), _COLUMNS):
+        some = filled[start : start + _COLUMNS]
+        array = np.asarray(matrix[:, some].toarray())
+        apart[some] = _shares_off(array, shares, _common(array, shares))
+    return apart
+
+
+def _common(X: Any, shares: Vector) -> Any:
+    """Return the medians of a few rows: the values that most rows have, where most have one."""
     glance = np.random.default_rng(0).choice(X.shape[0], _GLANCE, p=shares)
-    return (_shares_apart_of_csr if sparse.issparse(X) else _shares_apart)(X, shares, glance)
+    return np.sort(X[glance], axis=0)[_GLANCE // 2]
 
 
-def _shares_apart(X: Any, shares: Vector, glance: IntArray) -> Vector:
-    common, same = np.sort(X[glance], axis=0)[_GLANCE // 2], np.zeros(X.shape[1])
+def _shares_off(X: Any, shares: Vector, values: Any) -> Vector:
+    """Return the share of the rows of an array that have another value; 1 where that is most of them."""
+    same = np.zeros(X.shape[1])
     for part in _parts(X):
-        same += shares[part] @ (X[part] == common)
+        same += shares[part] @ (X[part] == values)
     return np.where(same > 0.5, np.maximum(1.0 - same, 0.0), 1.0)
 
 
-def _shares_apart_of_csr(X: Any, shares: Vector, glance: IntArray) -> Vector:
-    """Return the same: where most are zero, the share of the rows that are not."""
+def _shares_off_zero(X: Any, shares: Vector) -> Vector:
+    """Return the share of the rows of a CSR matrix that are not zero."""
     apart = np.zeros(X.shape[1])
     for rows, entries in csr_parts(X):
         weight = np.repeat(shares[rows], np.diff(X.indptr[rows.start : rows.stop + 1]))
         apart += sums_by(X.indices[entries], np.where(X.data[entries] != 0.0, weight, 0.0), len(apart))
-    filled = np.flatnonzero(apart >= 0.5)
-    for start in range(0, len(filled), _COLUMNS):
-        some = filled[start : start + _COLUMNS]
-        apart[some] = _shares_apart(X[:, some].toarray(), shares, glance)
     return apart
 
 

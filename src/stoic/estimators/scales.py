@@ -121,7 +121,7 @@ class Scaling:
         limits = np.finfo(X.dtype)
         varies = size > 10.0 * limits.eps * np.abs(center) + limits.tiny  # by more than rounding
         constant = np.where(center != 0.0, np.abs(center), 1.0)
-        few = np.minimum(_COMMON * shares_apart(X, shares), 1.0)
+        few = np.minimum(_COMMON * shares_apart(X, shares, centered=centered), 1.0)
         scale = np.divide(size, np.sqrt(few), out=constant, where=varies & (few > 0.0))
         return cls(center.astype(X.dtype).astype(float), scale)  # the center of a float32 column is a float32
 
@@ -133,23 +133,31 @@ class Scaling:
     def applied(self, X: Any) -> tuple[Any, "Scaling | None"]:
         """Return X scaled, in its own precision and form, and what is left to be done with it.
 
-        All is done in an array; rows lie together then, those of data frames lie across memory. A CSR matrix stays
-        as it is, and all is left; but for columns of a size whose squares overflow or vanish, which are scaled.
+        All is done in an array; rows lie together then, those of data frames lie across memory. Of a CSR matrix
+        all is left, but for columns of which it would cost digits.
         """
-        if sparse.issparse(X):
-            return (X, None) if self.is_none else self._bounded(X)
         if self.is_none:
-            return np.ascontiguousarray(X), None
+            return (X if sparse.issparse(X) else np.ascontiguousarray(X)), None
+        if sparse.issparse(X):
+            return self._applied_to_csr(X)
         scaled = np.subtract(X, self.center.astype(X.dtype), order="C")
         scaled /= self.scale.astype(X.dtype)
         return scaled, None
 
-    def _bounded(self, X: Any) -> tuple[Any, "Scaling"]:
-        is_extreme = (self.scale < _TINY) | (self.scale > _HUGE)
-        if not is_extreme.any():
+    def _applied_to_csr(self, X: Any) -> tuple[Any, "Scaling"]:
+        """Center columns without a zero that are far from it, and scale those whose squares overflow or vanish.
+
+        A column with a zero among n rows is no farther than √n deviations.
+        """
+        is_full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+        shift = np.where(is_full & (np.abs(self.center) >= self.scale), self.center, 0.0)
+        unit = np.where((self.scale < _TINY) | (self.scale > _HUGE), self.scale, 1.0)
+        if not shift.any() and (unit == 1.0).all():
             return X, self
-        unit = np.where(is_extreme, self.scale, 1.0)
-        return scaled_csr(X, unit), Scaling(self.center / unit, self.scale / unit)
+        data = X.data - shift.astype(X.dtype)[X.indices]
+        data /= unit.astype(X.dtype)[X.indices]
+        left = Scaling((self.center - shift) / unit, self.scale / unit)
+        return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape), left
 
     def forward(self, W: Array, intercept: Vector) -> tuple[Array, Vector]:
         """Return the models of scaled columns, one a column of W, that predict what those of plain columns do."""

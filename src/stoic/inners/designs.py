@@ -196,7 +196,7 @@ class DenseDesign(Design):
         return np.asarray((rows * c).T @ rows)
 
     def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
-        return np.asarray(c @ np.square(rows))
+        return np.asarray(c @ np.square(rows, dtype=np.float64))
 
     def _needs_conversion(self) -> bool:
         return self.X.dtype != np.float64 or not self.X.flags.forc
@@ -233,7 +233,7 @@ class CSRDesign(Design):
 
     def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
         rows.sum_duplicates()  # rows are a copy
-        return np.asarray(rows.power(2).T @ c)
+        return np.asarray(rows.astype(np.float64, copy=False).power(2).T @ c)
 
     def _needs_conversion(self) -> bool:
         return bool(self.X.dtype != np.float64)
