@@ -44,7 +44,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
     help="By default classify where the target is not a number.",
 )
 @with_settings(_OPTIONS)
-@click.option("--standardize/--no-standardize", default=None, help="Scale columns; dense ones are by default.")
+@click.option("--standardize/--no-standardize", default=None, help="Center and scale columns; the default.")
 @click.option("--early-stopping", is_flag=True, help="End at the best worst-group loss on rows held out.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of draws and of rows held out.")
 @click.option("--out", type=_FILE, default=Path("model.stoic"), show_default=True, help="The model's file.")
