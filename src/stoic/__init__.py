@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stoic.estimators.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
     from stoic.estimators.displays.group_risk import GroupRiskDisplay as GroupRiskDisplay
     from stoic.estimators.displays.tail import TailDisplay as TailDisplay
+    from stoic.estimators.displays.tradeoff import GroupTradeoffDisplay as GroupTradeoffDisplay
     from stoic.estimators.files import load_model as load_model, save_model as save_model
     from stoic.estimators.regressor import GroupDRORegressor as GroupDRORegressor
     from stoic.estimators.scoring import (
@@ -112,6 +113,7 @@ _HOMES = {
     "stoic.estimators.displays.convergence": ("ConvergenceDisplay",),
     "stoic.estimators.displays.group_risk": ("GroupRiskDisplay",),
     "stoic.estimators.displays.tail": ("TailDisplay",),
+    "stoic.estimators.displays.tradeoff": ("GroupTradeoffDisplay",),
     "stoic.estimators.files": (
         "load_model",
         "save_model",

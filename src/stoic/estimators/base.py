@@ -25,6 +25,7 @@ from stoic.estimators.protection import PROTECTIONS, LossProtection, Protection,
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, Scaling, TargetScale, canonical
 from stoic.estimators.sparsify import with_zeros
+from stoic.estimators.temperatures import has_residuals
 from stoic.estimators.training import Trained, Trainer
 from stoic.estimators.watching import Watch
 from stoic.inners.blocks import IntArray
@@ -39,6 +40,7 @@ from stoic.solvers import METHODS
 FLOATS = (np.float64, np.float32)
 PENALTIES = ("none", "l1", "l2", "elasticnet")
 _LARGEST = 1e100  # of a weight or an entry of a column: squares of sums stay finite
+_FOLDS = 0  # the seed of folds where random_state is None: two fits of small data agree
 _RIDGE, _LASSO = 0.1, 1.0  # of a penalty that is chosen: ‖x‖²/n, and the noise of a slope
 
 
@@ -68,6 +70,8 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     n_samples_drawn_: int
     history_: list[Record]
     memory_: Memory
+    temperature_: float
+    path_: list[dict[str, Any]]
     _certifier: Trained | None
 
     # --- what a kind of model says ---
@@ -89,7 +93,9 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.alpha != "auto":
             check_real("alpha", self.alpha, low=0.0)
         check_real("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
-        check_real("temperature", self.temperature, low=0.0)
+        if self.temperature != "auto":
+            check_real("temperature", self.temperature, low=0.0)
+        check_real("max_cost", self.max_cost, low=0.0)
         check_positive("tol", self.tol)
         check_probability("validation_fraction", self.validation_fraction)
         check_count("n_iter_no_change", self.n_iter_no_change)
@@ -183,16 +189,19 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             self._has_scale,
             self._regularizer(rows),
             self._protection(rows, unit),
+            self.temperature if self.temperature == "auto" else float(self.temperature),
+            float(self.max_cost),
             self.method,
             self._budget(rows),
             rng,
+            np.random.default_rng(_FOLDS) if self.random_state is None else rng,
             Watch(self.tol, bool(self.verbose), tuple(self.callbacks or ()), stopping),
         )
 
     def _protection(self, rows: TrainingRows, unit: float) -> Protection:
         if self.protect == "loss":
-            return LossProtection(float(self.temperature))
-        return RegretProtection(float(self.temperature), self._given_baselines(rows, unit))
+            return LossProtection()
+        return RegretProtection(self._given_baselines(rows, unit))
 
     def _given_baselines(self, rows: TrainingRows, unit: float) -> Vector | None:
         """Return the baselines that the user gave, by group and on the scale of training."""
@@ -240,6 +249,10 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             trained.levels,
         )
         self._keep_model(trained.w, dtype)
+        self.temperature_, self.path_ = trained.temperature, []
+        if trained.path is not None:
+            unit = frame.target.unit if has_residuals(trained.loss) else frame.target.loss_unit
+            self.path_ = trained.path.records(trained.temperature, rows.labels, unit)
         self.n_iter_ = sum(result.n_steps for result in trained.results)
         self.n_samples_drawn_ = sum(result.samples for result in trained.results)
         self.history_ = in_units(trained.history, frame.target.loss_unit)

@@ -17,15 +17,16 @@ from stoic.solvers import Method
 
 
 class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
-    r"""Logistic regression for the worst-off groups (KL group DRO), with two classes or more.
+    r"""Logistic regression that protects the groups which it would fail (KL group DRO), with two classes or more.
 
-    It minimizes :math:`\tau \log \tfrac1p \sum_i e^{g_i(w) / \tau} + r(w)`, where :math:`g_i` is the mean logistic
-    loss in group i; with more than two classes the cross-entropy of a softmax model, by Newton's method.
+    It minimizes :math:`\tau \log \sum_i \pi_i e^{(g_i(w) - b_i) / \tau} + r(w)`, where :math:`g_i` is the mean
+    logistic loss in group i, :math:`b_i` that of its own model and :math:`\pi_i` its share of the rows; with more
+    than two classes the cross-entropy of a softmax model, by Newton's method.
 
     Parameters
     ----------
     loss : {"logistic"}
-    penalty, alpha, l1_ratio, protect, baseline, temperature, method, fit_intercept, standardize
+    penalty, alpha, l1_ratio, protect, baseline, temperature, max_cost, method, fit_intercept, standardize
         As for `GroupDRORegressor`.
     budget, max_epochs, tol, early_stopping, validation_fraction, n_iter_no_change, warm_start
         As for `GroupDRORegressor`.
@@ -39,7 +40,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     intercept_ : ndarray of shape (1,) or (n_classes,)
     groups_, group_weights_, group_losses_, group_baselines_, group_regrets_
         As for `GroupDRORegressor`.
-    n_iter_, n_samples_drawn_, truncation_, history_, converged_
+    temperature_, path_, n_iter_, n_samples_drawn_, truncation_, history_, converged_
         As for `GroupDRORegressor`.
     certificate_ : Certificate
         A bound on the distance to the best value on the training rows; computed when it is asked for.
@@ -67,9 +68,10 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         penalty: str = "l2",
         alpha: float | Literal["auto"] = "auto",
         l1_ratio: float = 0.5,
-        protect: str = "loss",
+        protect: str = "regret",
         baseline: Any = None,
-        temperature: float = 4.0,
+        temperature: float | Literal["auto"] = "auto",
+        max_cost: float = 0.01,
         method: str | Method = "auto",
         fit_intercept: bool = True,
         standardize: bool | Literal["auto"] = "auto",
@@ -91,6 +93,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         self.protect = protect
         self.baseline = baseline
         self.temperature = temperature
+        self.max_cost = max_cost
         self.method = method
         self.fit_intercept = fit_intercept
         self.standardize = standardize

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.estimators.convergence import Convergence, converge
-from stoic.estimators.protection import Levels, group_noise, temperature_of
+from stoic.estimators.protection import Levels, group_noise, loss_yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, outlier_size
 from stoic.estimators.sparsify import with_zeros
@@ -31,6 +31,7 @@ from stoic.regularizers import Anchored
 from stoic.solve.result import Result
 
 _SOME_ROWS, _PROBES = 1000, 8
+_SET = 4.0  # the temperature "auto" where the first batch was one group, which says nothing about it
 _LEAST_SHARE = 0.05  # of a batch in the running loss of a group: losses of early weights are to be forgotten
 
 
@@ -83,7 +84,7 @@ class Memory:
         levels = memory.levels.with_groups(here[is_new], means[is_new])
         if levels.temperature is None and levels.baselines is None:
             noise = group_noise(rows, inner.losses(w), means)
-            levels = levels._replace(temperature=temperature_of(temperature, losses, noise))
+            levels = loss_yardstick(losses, noise).at(temperature)
         return replace(memory, losses=losses, counts=counts, levels=levels)
 
     def places(self, rows: TrainingRows) -> NDArray[np.intp]:
@@ -101,7 +102,7 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, 
     """Return memory, weights, solves and convergence after one more batch, the trainer's rows, from w on."""
     trainer = replace(trainer, rows=trainer.rows.calmed(w, memory.loss))
     rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
-    memory = memory.with_batch(rows, w, trainer.protection.temperature)
+    memory = memory.with_batch(rows, w, _SET if trainer.temperature == "auto" else trainer.temperature)
     inner, q, size = rows.inner(memory.loss), memory.weights[memory.places(rows)], float(group_sizes(rows).sum())
     problem = Problem(inner, Linear(q), memory.regularizer)
     anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))

@@ -7,7 +7,7 @@ measured is the gain of the correction, which has not seen the rows that judge i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -25,42 +25,66 @@ from stoic.protocols import Array, Vector
 
 _FOLDS = 5
 _SHRINKAGES = (0.1, 1.0, 10.0)  # times parameters over rows: how strongly a correction is held back
-_LEVEL = 0.1  # at which all lower bounds on gains hold together
+_LEVEL = 0.1  # the probability that chance shows a gain in one group at least
+_MANY_ROWS = 100  # for each parameter: any shrinkage is the same
 _FEWEST_ROWS = 2 * _FOLDS  # of a group that has an own model
 _MOST_COLUMNS, _MOST_ENTRIES = 200, 1e7  # beyond, a correction has two parameters, and rows are drawn
-_MOST_STEPS, _MOST_HALVINGS, _SETTLED = 8, 6, 1e-7
+_MOST_STEPS, _MOST_HALVINGS, _SETTLED = 8, 6, 1e-5
+_STEEPER = 4.0  # the most that the cost of an error may differ from that under the shared model
 _CHUNK = 1 << 22  # numbers of outer products that are formed at a time
 
 
 class OwnModels(NamedTuple):
-    """The gains in mean loss of the groups' own models over the shared one, and the errors of these gains."""
+    """The gains in mean loss of the groups' own models over the shared one, and the errors of these gains.
+
+    `costs` is what a unit of error costs on the way: the gain in loss over that in error; NaN where there is none.
+    """
 
     gains: Vector
     errors: Vector
+    costs: Vector
+
+    @property
+    def shown(self) -> Vector:
+        r"""The share of a gain that chance does not explain, :math:`(1 - (z \, \text{error} / \text{gain})^2)_+`.
+
+        It is 0 in all groups with probability 0.9 where no own model is better than the shared one, and close to 1
+        where a gain is many times its error (Breiman's garrote).
+        """
+        z = float(norm.isf(_LEVEL / len(self.gains)))
+        allowed = z * self.errors
+        ratio = np.divide(allowed, self.gains, out=np.full_like(allowed, np.inf), where=self.gains > 0.0)
+        return np.maximum(0.0, 1.0 - np.square(ratio))
 
     @property
     def certain_gains(self) -> Vector:
-        """Lower bounds on the gains that hold together with probability 0.9; 0 where chance explains a gain."""
-        z = float(norm.isf(_LEVEL / len(self.gains)))
-        return np.maximum(0.0, self.gains - z * self.errors)
+        """The gains less what chance explains of them."""
+        return np.maximum(self.gains, 0.0) * self.shown
+
+    def unit_costs(self, tangents: Vector) -> Vector:
+        """Return what a unit of error costs in each group; `tangents` are the costs under the shared model."""
+        chords = np.where(np.isfinite(self.costs), self.costs, tangents)
+        chords = np.clip(chords, tangents / _STEEPER, tangents * _STEEPER)
+        return np.asarray(tangents + self.shown * (chords - tangents))
 
 
 def own_models(rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> OwnModels:
     """Return what the groups' own models gain over the shared model w on rows they have not seen."""
     counts = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     sizes = np.bincount(rows.codes[counts > 0.0], minlength=rows.n_groups)
-    gains, errors = np.zeros(rows.n_groups), np.full(rows.n_groups, np.inf)
+    found = OwnModels(np.zeros(rows.n_groups), np.full(rows.n_groups, np.inf), np.full(rows.n_groups, np.nan))
     able = np.flatnonzero(sizes >= _FEWEST_ROWS)
     if len(able) < 1 or rows.n_groups == 1:
-        return OwnModels(gains, errors)
+        return found
     chosen = _drawn(rows, counts, able, rng)
     numbers = np.zeros(rows.n_groups, dtype=np.intp)
     numbers[able] = np.arange(len(able))
     order = np.argsort(numbers[rows.codes[chosen]], kind="stable")
     part, weight = rows.part(chosen[order]), counts[chosen[order]]
-    corrections = _corrections(part, loss, w, numbers[part.codes], len(able))
-    gains[able], errors[able] = _cross_fitted(corrections, weight, rng)
-    return OwnModels(gains, errors)
+    candidates = _corrections(part, loss, w, numbers[part.codes], len(able))
+    for values, of_able in zip(found, _cross_fitted(candidates, weight, rng), strict=True):
+        values[able] = of_able
+    return found
 
 
 def _drawn(rows: TrainingRows, counts: Vector, able: IntArray, rng: Generator) -> IntArray:
@@ -95,6 +119,10 @@ class Corrections(ABC):
         """Return the loss of each row, with corrections θ of shape (p, m)."""
 
     @abstractmethod
+    def sizes(self, theta: Array) -> Vector:
+        """Return the error of each row, in units of the targets."""
+
+    @abstractmethod
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
         """Return gradients (p, m) and Hessians (p, m, m) of the groups' sums of share times loss."""
 
@@ -112,9 +140,8 @@ class Corrections(ABC):
         penalty = 0.5 * ridge * np.square(theta).sum(axis=1)
         return np.asarray(self.sums(share * self.losses(theta)) + penalty)
 
-    def fitted(self, share: Vector, ridge: Vector) -> Array:
-        """Return the correction of each group, by Newton's method on all groups at once."""
-        theta = np.zeros((self.n_groups, self.n_parameters))
+    def fitted(self, theta: Array, share: Vector, ridge: Vector) -> Array:
+        """Return the correction of each group, by Newton's method on all groups at once from θ on."""
         value = self.objective(theta, share, ridge)
         first = np.abs(value)
         for _ in range(_MOST_STEPS):
@@ -158,6 +185,10 @@ class LinearCorrections(Corrections):
         """Return the loss of each row."""
         return self.loss.value(self._predict(theta), self.y)
 
+    def sizes(self, theta: Array) -> Vector:
+        """Return the size of the residual of each row."""
+        return np.abs(self._predict(theta) - self.y)
+
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
         """Return gradients and Hessians."""
         prediction = self._predict(theta)
@@ -198,6 +229,10 @@ class ClassCorrections(Corrections):
         own = np.take_along_axis(scores, self.y.astype(np.intp)[:, None], axis=1)[:, 0]
         return np.asarray(logsumexp(scores, axis=1) - own)
 
+    def sizes(self, theta: Array) -> Vector:
+        """Return the cross-entropies: losses of classes are in one unit already."""
+        return self.losses(theta)
+
     def derivatives(self, theta: Array, share: Vector) -> tuple[Array, Array]:
         """Return gradients and Hessians."""
         chances = softmax(self.shared + theta[self.codes], axis=1)
@@ -219,47 +254,76 @@ def _chunks(starts: IntArray, most: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _corrections(rows: TrainingRows, loss: Loss, w: Vector, codes: IntArray, n_groups: int) -> Corrections:
-    """Return corrections in all columns; of level and slope where there are many; of levels for many classes."""
+def _corrections(
+    rows: TrainingRows, loss: Loss, w: Vector, codes: IntArray, n_groups: int
+) -> tuple[Corrections, ...]:
+    """Return corrections of the level, and in all columns; of the slope where there are many columns.
+
+    Of more than two classes, of the level of each.
+    """
     if rows.n_outputs > 1:
         inner = rows.inner(loss)
-        return ClassCorrections(inner.predict(w, inner.everything()), rows.y, codes, n_groups)
+        return (ClassCorrections(inner.predict(w, inner.everything()), rows.y, codes, n_groups),)
     X, shared = cast("Any", rows.X), rows.predict(w)
     if X.shape[1] > _MOST_COLUMNS:
         columns = ((shared - shared.mean()) / (shared.std() or 1.0))[:, None]
     else:
         dense = rows.columns()
         columns = dense - dense.mean(axis=0)
-    return LinearCorrections(
-        shared, rows.y, codes, n_groups, np.hstack([columns, np.ones((len(shared), 1))]), loss
-    )
+    level = np.ones((len(shared), 1))
+    of_rows = shared, rows.y, codes, n_groups
+    return LinearCorrections(*of_rows, level, loss), LinearCorrections(*of_rows, np.hstack([columns, level]), loss)
 
 
-def _cross_fitted(corrections: Corrections, weight: Vector, rng: Generator) -> tuple[Vector, Vector]:
-    """Return the gain of each group at the shrinkage that serves it best, and its error."""
-    codes, p, starts = corrections.codes, corrections.n_groups, corrections.starts
+def _cross_fitted(candidates: Sequence[Corrections], weight: Vector, rng: Generator) -> OwnModels:
+    """Return the gains of the correction and shrinkage that serve each group best, with errors and costs."""
+    codes, p, starts = candidates[0].codes, candidates[0].n_groups, candidates[0].starts
     sizes = np.diff(np.append(starts, len(codes)))
     places = np.arange(len(codes)) - starts[codes]  # of rows in their groups, which are shuffled
     folds = (places + rng.integers(_FOLDS, size=p)[codes]) % _FOLDS
-    scale = corrections.n_parameters / sizes
-    before = corrections.losses(np.zeros((p, corrections.n_parameters)))
-    after = np.empty((len(_SHRINKAGES), len(codes)))
-    for fold in range(_FOLDS):
-        training = np.where(folds != fold, weight, 0.0)
-        share = training / np.add.reduceat(training, starts)[codes]
-        for k, shrinkage in enumerate(_SHRINKAGES):
-            theta = corrections.fitted(share, shrinkage * scale)
-            judged = folds == fold
-            after[k, judged] = corrections.losses(theta)[judged]
     share = weight / np.add.reduceat(weight, starts)[codes]
-    best_gain, best_error = np.zeros(p), np.full(p, np.inf)
-    for k in range(len(_SHRINKAGES)):
-        difference = before - after[k]
-        edge = outlier_size(np.abs(difference))
-        difference = np.clip(difference, -edge, edge)
-        gain = np.add.reduceat(share * difference, starts)
-        squares = np.add.reduceat(np.square(share * (difference - gain[codes])), starts)
-        error = np.sqrt(squares * sizes / np.maximum(sizes - 1, 1))
-        better = gain - error > best_gain - best_error
-        best_gain, best_error = np.where(better, gain, best_gain), np.where(better, error, best_error)
-    return best_gain, best_error
+    best = OwnModels(np.zeros(p), np.full(p, np.inf), np.full(p, np.nan))
+    for corrections in candidates:
+        nothing = np.zeros((p, corrections.n_parameters))
+        losses, sizes_before = corrections.losses(nothing), corrections.sizes(nothing)
+        theta = np.zeros((_FOLDS, *nothing.shape))
+        are_many = sizes.min() >= _MANY_ROWS * corrections.n_parameters
+        for shrinkage in (1.0,) if are_many else _SHRINKAGES:
+            after, sizes_after = _judged(corrections, weight, folds, shrinkage / sizes, theta)
+            gain, error = _mean_and_error(losses - after, share, starts, codes)
+            gain_of_sizes, _ = _mean_and_error(sizes_before - sizes_after, share, starts, codes)
+            is_gain = (gain > 0.0) & (gain_of_sizes > 0.0)
+            cost = np.divide(gain, gain_of_sizes, out=np.full(p, np.nan), where=is_gain)
+            better = gain - error > best.gains - best.errors
+            found = OwnModels(gain, error, cost)
+            best = OwnModels(*(np.where(better, new, old) for new, old in zip(found, best, strict=True)))
+    return best
+
+
+def _mean_and_error(difference: Vector, share: Vector, starts: IntArray, codes: IntArray) -> tuple[Vector, Vector]:
+    """Return the mean of each group and its standard error; wild differences count like ordinary outliers."""
+    edge = outlier_size(np.abs(difference))
+    difference = np.clip(difference, -edge, edge)
+    mean = np.add.reduceat(share * difference, starts)
+    squares = np.add.reduceat(np.square(share * (difference - mean[codes])), starts)
+    sizes = np.diff(np.append(starts, len(codes)))
+    return mean, np.sqrt(squares * sizes / np.maximum(sizes - 1, 1))
+
+
+def _judged(
+    corrections: Corrections, weight: Vector, folds: IntArray, ridge: Vector, theta: Array
+) -> tuple[Vector, Vector]:
+    """Return loss and error of each row under the correction that was fitted without the fold of the row.
+
+    The corrections of the folds begin at `theta`, of shape (folds, p, m), and are left there.
+    """
+    losses, sizes = np.empty(len(folds)), np.empty(len(folds))
+    for fold in range(_FOLDS):
+        training, judged = np.where(folds != fold, weight, 0.0), folds == fold
+        share = training / np.add.reduceat(training, corrections.starts)[corrections.codes]
+        theta[fold] = corrections.fitted(theta[fold], share, corrections.n_parameters * ridge)
+        losses[judged], sizes[judged] = (
+            corrections.losses(theta[fold])[judged],
+            corrections.sizes(theta[fold])[judged],
+        )
+    return losses, sizes

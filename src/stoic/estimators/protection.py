@@ -22,13 +22,14 @@ from stoic.estimators.own_models import own_models
 from stoic.estimators.rows import TrainingRows
 from stoic.inners.blocks import sums_by
 from stoic.inners.group_loss import GroupLoss
-from stoic.losses import Logistic, Loss
+from stoic.losses import Logistic, Loss, Quantile
 from stoic.outers import Linear, LogSumExp
 from stoic.protocols import Outer, Vector
 
 PROTECTIONS = ("loss", "regret")
 _WORST = 0.01  # of the mean loss: how far a temperature of 0 is from the maximum
 _NOISE = 3.0  # errors of the group losses that count as no difference
+_CHEAP = 1e-3  # of the mean cost of an error: a lower one counts as this much
 _EQUAL = 1e-3  # of the mean loss: a smaller spread between groups counts as this much
 
 
@@ -64,20 +65,35 @@ class Levels(NamedTuple):
         return self._replace(baselines=baselines)
 
 
+class Yardstick(NamedTuple):
+    """What the levels of the groups are measured with: b and s of regret, and the unit and the least τ there are.
+
+    `slope` is the mean of what an error costs: losses over it are errors.
+    """
+
+    unit: float
+    floor: float
+    baselines: Vector | None = None
+    scales: Vector | None = None
+    slope: float = 1.0
+
+    def at(self, temperature: float) -> Levels:
+        """Return the levels at a temperature; the shared model's at infinity, or where nothing is to be gained."""
+        tau = None
+        if math.isfinite(temperature) and self.unit > 0.0:
+            tau = max(temperature * self.unit, self.floor)
+        return Levels(tau, self.baselines, self.scales)
+
+
 class Protection(Protocol):
     """A way to protect groups."""
-
-    @property
-    def temperature(self) -> float:
-        """The temperature that was asked for."""
-        ...
 
     def shares(self, rows: TrainingRows) -> Vector:
         """Return the weights of the groups in the shared model."""
         ...
 
-    def levels(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Levels:
-        """Return what the groups are compared with, from the shared model w."""
+    def yardstick(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Yardstick:
+        """Return what the groups are measured with, from the shared model w."""
         ...
 
 
@@ -85,18 +101,24 @@ class Protection(Protocol):
 class LossProtection:
     """Protect the groups with the largest losses; see the module."""
 
-    temperature: float
-
     def shares(self, rows: TrainingRows) -> Vector:
         """Return the same weight for each group."""
         return np.full(rows.n_groups, 1.0 / rows.n_groups)
 
-    def levels(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Levels:  # noqa: ARG002
-        """Return no baselines, and τ from the differences of the losses."""
+    def yardstick(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Yardstick:  # noqa: ARG002
+        """Return the differences of the losses as the unit."""
         inner = rows.inner(loss)
         means = inner.value(w, inner.everything())[0]
-        tau = temperature_of(self.temperature, means, group_noise(rows, inner.losses(w), means))
-        return Levels(tau)
+        return loss_yardstick(means, group_noise(rows, inner.losses(w), means))
+
+
+def loss_yardstick(losses: Vector, noise: float) -> Yardstick:
+    """Return the yardstick of losses of the groups with errors of that size."""
+    if len(losses) == 1:
+        return Yardstick(0.0, 0.0)
+    mean = float(losses.mean()) or 1.0
+    unit = max(math.hypot(float(losses.std()), _NOISE * noise), _EQUAL * mean)
+    return Yardstick(unit, _WORST * mean / math.log(len(losses)))
 
 
 @dataclass(frozen=True)
@@ -105,13 +127,10 @@ class RegretProtection:
 
     Parameters
     ----------
-    temperature : float
-        In units of the largest regret of the shared model.
     baselines : array of shape (p,), optional
         b; by default what the groups' own models reach.
     """
 
-    temperature: float
     baselines: Vector | None = None
 
     def shares(self, rows: TrainingRows) -> Vector:
@@ -120,40 +139,27 @@ class RegretProtection:
         sizes = sums_by(rows.codes, weight, rows.n_groups)
         return np.asarray(sizes / sizes.sum())
 
-    def levels(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Levels:
-        """Return the baselines, and τ from the largest regret; the average where there is none."""
+    def yardstick(self, rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Yardstick:
+        """Return the baselines, and the largest regret as the unit; it is 0 where there is none."""
         inner, shares = rows.inner(loss), self.shares(rows)
         means = inner.value(w, inner.everything())[0]
-        baselines = self.baselines
+        baselines, costs = self.baselines, _unit_costs(rows, loss, w)
         if baselines is None:
-            baselines = means - own_models(rows, loss, w, rng).certain_gains
-        scales = _unit_costs(rows, loss, w, shares)
-        largest = float(((means - baselines) / scales).max())
-        tau = None
-        if rows.n_groups > 1 and math.isfinite(self.temperature) and largest > 0.0:
-            tau = max(self.temperature, _WORST) * largest
-        return Levels(tau, baselines, scales)
+            own = own_models(rows, loss, w, rng)
+            baselines, costs = means - own.certain_gains, own.unit_costs(costs)
+        slope = float(shares @ costs) or 1.0
+        scales = np.maximum(costs / slope, _CHEAP)
+        largest = float(((means - baselines) / scales).max()) if rows.n_groups > 1 else 0.0
+        return Yardstick(largest, _WORST * largest, baselines, scales, slope)
 
 
-def _unit_costs(rows: TrainingRows, loss: Loss, w: Vector, shares: Vector) -> Vector:
-    """Return what a unit of error costs in each group, over the mean of that: 1 for classes."""
-    if rows.n_outputs > 1 or isinstance(loss, Logistic):
+def _unit_costs(rows: TrainingRows, loss: Loss, w: Vector) -> Vector:
+    """Return what a unit of error costs in each group: its mean |ℓ′|; 1 of losses that are errors themselves."""
+    if rows.n_outputs > 1 or isinstance(loss, Logistic | Quantile):
         return np.ones(rows.n_groups)
     inner = cast("GroupLoss", rows.inner(loss))
     steep = np.abs(inner.slopes_at(inner.predict(w, inner.everything()), inner.everything()))
-    costs = sums_by(rows.codes, steep, rows.n_groups)
-    mean = float(shares @ costs)
-    return np.maximum(costs / mean, 1e-3) if mean > 0.0 else np.ones(rows.n_groups)
-
-
-def temperature_of(temperature: float, losses: Vector, noise: float) -> float | None:
-    """Return τ in the units of the loss, from the losses of the groups and their errors; None: the average."""
-    if len(losses) == 1 or math.isinf(temperature):
-        return None
-    mean = float(losses.mean()) or 1.0
-    if temperature == 0.0:
-        return _WORST * mean / math.log(len(losses))
-    return temperature * max(math.hypot(float(losses.std()), _NOISE * noise), _EQUAL * mean)
+    return sums_by(rows.codes, steep, rows.n_groups)
 
 
 def group_noise(rows: TrainingRows, losses: Vector, means: Vector) -> float:

@@ -20,16 +20,18 @@ _LARGEST_UNIT = 1e140  # of targets: squares stay finite
 
 
 class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
-    r"""Linear regression for the worst-off groups (KL group DRO), robust to heavy-tailed targets.
+    r"""Linear regression that protects the groups which it would fail (KL group DRO), robust to heavy tails.
 
-    With the mean loss :math:`g_i(w)` of the model :math:`x^\top w + b` in group i, it minimizes
+    With the mean loss :math:`g_i(w)` of the model :math:`x^\top w + b` in group i, and the loss :math:`b_i` that
+    the group's own model would have, it minimizes
 
-    .. math:: \tau \log \tfrac1p \sum_i e^{g_i(w) / \tau} + r(w),
+    .. math:: \tau \log \sum_i \pi_i e^{(g_i(w) - b_i) / (s_i \tau)} + r(w),
 
-    which lies between the average of the groups (large τ) and the worst of them (small τ): KL group DRO. The
-    defaults need no tuning: columns and targets are put on one scale, and the scale of the residuals, τ and the
-    weight of the penalty follow from the data. Small data get their exact optimum, by Newton's method; large data
-    are drawn from, by the default of `stoic.minimize`.
+    which lies between the average over the rows (large τ) and the largest regret of a group (small τ). τ is chosen
+    by cross-validation: as much protection as costs the average 1 % at most, and none where chance explains the
+    differences between the groups. Columns and targets are put on one scale, and the scale of the residuals and
+    the weight of the penalty follow from the data. Small data get their exact optimum, by Newton's method; large
+    data are drawn from, by the default of `stoic.minimize`.
 
     Parameters
     ----------
@@ -39,25 +41,32 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         times the median size of the residuals of the average fit, about their median.
     quantile : float, default 0.5
         The level of loss="quantile".
-    epsilon : float, default 1.345
-        Of loss="huber": 1.345 loses 5 % where noise is normal; smaller is more robust.
+    epsilon : float, default 1.0
+        Of loss="huber": 1.0 loses 10 % where noise is normal, 1.345 loses 5 %; smaller is more robust.
     penalty : {"l2", "l1", "elasticnet", "none"}, default "l2"
         r; the intercept is left alone.
     alpha : float or "auto"
         Its weight, for columns and targets on their scales; "auto" follows the number and variance of the rows.
     l1_ratio : float, default 0.5
         The share of the L1 term in penalty="elasticnet".
-    protect : {"loss", "regret"}, default "loss"
-        Which groups: those with the largest loss, or those that the model fails, by how far their loss is above
-        that of their own model (see the notes).
+    protect : {"regret", "loss"}, default "regret"
+        Which groups: those that the model fails, by how far their loss is above that of their own model (see the
+        notes); or those with the largest loss, which mostly are the noisiest: then all b are 0 and all s 1, and π
+        is 1/p.
     baseline : mapping of group to number, optional
         With protect="regret": the losses to compare with, in the units of the loss; by default those that the own
         models of the groups reach, by cross-fitting with folds from `random_state`.
-    temperature : float, default 4.0
-        τ. With protect="loss" in units of the standard deviation of the group losses under the average fit: group
-        weights then differ by about 1/temperature, and less where chance explains the differences; inf is the
-        average over the groups, 0 the worst group (to within 1 % of the loss). With protect="regret" in units of
-        the largest regret of the average fit; inf is the average over the rows, 0 the largest regret.
+    temperature : float or "auto", default "auto"
+        τ. With protect="regret" in units of the largest regret of the average fit; inf is the average over the
+        rows, 0 the largest regret. With protect="loss" in units of the standard deviation of the group losses
+        under the average fit: group weights then differ by about 1/temperature, and less where chance explains
+        the differences; inf is the average over the groups, 0 the worst group (to within 1 % of the loss).
+        "auto": the one of inf, 8, 4, 2, 1, 0.5, 0.25, 0.1 and 0 with the lowest largest regret (or error) of a
+        group by five-fold cross-validation, among those that `max_cost` allows; then the first from the average
+        on that is within a standard error of it.
+    max_cost : float, default 0.01
+        With temperature="auto": by how much protection may raise the mean error over the average fit's, as a
+        share of it; inf for any price.
     method : str or solver, default "auto"
         "auto": "newton" where data are small, else the default of `stoic.minimize`; or any method of it.
     fit_intercept : bool, default True
@@ -83,7 +92,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     warm_start : bool, default False
         Start from the last fit.
     random_state : int, RandomState or None
-        Of draws and held-out rows; small data need none.
+        Of draws, of folds and of held-out rows; None takes the same folds each time.
     verbose : bool, default False
         Show a progress bar.
     callbacks : sequence of functions of a record, optional
@@ -100,6 +109,14 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         wild targets are moved as in the notes.
     group_baselines_, group_regrets_ : ndarray of shape (p,)
         With protect="regret": what the losses are compared with, and how far they are above it.
+    temperature_ : float
+        The temperature that was used.
+    path_ : list of dict
+        With temperature="auto" a record for each temperature, measured on rows that were held out: "mean_error",
+        its "cost" over the average fit, the "worst" regret (or error), its "worst_group", the standard error of
+        the difference from the one "chosen" as "worst_deviation". Errors are sizes of residuals, in the units of
+        y; with loss="squared" and "quantile" they are losses. Empty where no temperature was to be chosen, as
+        where chance explains all regrets. `GroupTradeoffDisplay` draws it.
     n_iter_, n_samples_drawn_ : int
         Steps taken and rows drawn; each step of Newton's method counts all rows.
     truncation_ : dict
@@ -127,12 +144,12 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     Rows without `groups` are one group, and a warning says so. Within a group rows count in proportion to
     `sample_weight`; groups count alike with protect="loss", in proportion to their rows with protect="regret".
 
-    With protect="regret" it minimizes :math:`\tau \log \sum_i \pi_i e^{(g_i(w) - b_i) / (s_i \tau)} + r(w)`. The
-    loss :math:`b_i` is that of the average fit over all rows less what the group's own model, a shrunk correction
-    of that fit, gains on rows that it has not seen: a lower bound on that, at a level of 0.9 for all groups
-    together. So :math:`b_i = g_i` where chance explains the gain, and where it does so in all groups, the answer
-    is the average fit. The unit :math:`s_i` is what an error costs in group i (the mean size of the slopes of its
-    losses), and :math:`\pi_i` makes the rows count alike where regrets are equal. See ``docs/estimators.md``.
+    The loss :math:`b_i` is that of the average fit over all rows less what the group's own model, a shrunk
+    correction of that fit, gains on rows that it has not seen, as far as chance does not explain the gain. So
+    :math:`b_i = g_i` where chance explains all of it, and where it does so in all groups, the answer is the average
+    fit. The unit :math:`s_i` is what an error costs in group i (the gain in loss over that
+    in error, or the mean size of the slopes of its losses), and :math:`\pi_i` makes the rows count alike where
+    regrets are equal. See ``docs/estimators.md``.
 
     A target farther from what the average fit predicts than ten times the 90 % quantile of these distances, in its
     group and over all rows, is moved to that distance, except with square loss. Its slope is the same, and it
@@ -146,8 +163,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     >>> X, region = rng.standard_normal((3000, 2)), np.arange(3000) % 3
     >>> y = X @ [1.0, 2.0] + (1 + region) * rng.standard_t(1.5, 3000)
     >>> model = GroupDRORegressor().fit(X, y, groups=region)
-    >>> model.coef_.round(1), model.group_weights_.round(2)
-    (array([1. , 1.9]), array([0.25, 0.33, 0.42]))
+    >>> model.coef_.round(1), model.group_weights_.round(2), model.temperature_
+    (array([1. , 1.9]), array([0.33, 0.33, 0.33]), inf)
     """
 
     def __init__(
@@ -155,13 +172,14 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         loss: str = "huber",
         *,
         quantile: float = 0.5,
-        epsilon: float = 1.345,
+        epsilon: float = 1.0,
         penalty: str = "l2",
         alpha: float | Literal["auto"] = "auto",
         l1_ratio: float = 0.5,
-        protect: str = "loss",
+        protect: str = "regret",
         baseline: Any = None,
-        temperature: float = 4.0,
+        temperature: float | Literal["auto"] = "auto",
+        max_cost: float = 0.01,
         method: str | Method = "auto",
         fit_intercept: bool = True,
         standardize: bool | Literal["auto"] = "auto",
@@ -185,6 +203,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         self.protect = protect
         self.baseline = baseline
         self.temperature = temperature
+        self.max_cost = max_cost
         self.method = method
         self.fit_intercept = fit_intercept
         self.standardize = standardize

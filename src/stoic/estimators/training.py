@@ -3,15 +3,17 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from numpy.random import Generator
 from threadpoolctl import threadpool_limits
 
 from stoic.engines.engine import Status
 from stoic.estimators.drawing import minimize_by_draws
-from stoic.estimators.protection import Levels, Protection
+from stoic.estimators.protection import Levels, Protection, Yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import spread, weighted_quantile
+from stoic.estimators.temperatures import TemperaturePath, temperature_path
 from stoic.estimators.watching import Watch
 from stoic.estimators.wild import is_reached
 from stoic.losses import Loss, Squared
@@ -39,6 +41,8 @@ class Trained:
     loss: Loss
     rows: TrainingRows
     problem: Problem
+    temperature: float
+    path: TemperaturePath | None
     levels: Levels
     results: tuple[Result, ...]
     n_average: int
@@ -80,10 +84,14 @@ class Trainer:
         The loss for residuals of that scale; where it does not depend on it, `has_scale` is False.
     regularizer : Regularizer
     protection : Protection
+    temperature : float or "auto"
+    max_cost : float
+        What an automatic temperature may add to the mean loss, as a share of it.
     method : str or Method
         "auto": Newton's method where the data are few, else the default of `minimize`.
     budget : int or None
-    rng : Generator
+    rng, folds : Generator
+        Of draws, and of folds.
     watch : Watch
     """
 
@@ -92,9 +100,12 @@ class Trainer:
     has_scale: bool
     regularizer: Regularizer
     protection: Protection
+    temperature: float | Literal["auto"]
+    max_cost: float
     method: str | Method
     budget: int | None
     rng: Generator
+    folds: Generator
     watch: Watch = field(default_factory=Watch)
 
     def train(self, w: Vector) -> Trained:
@@ -113,12 +124,26 @@ class Trainer:
                 break
         loss, n_average = self.loss_at(scale), len(results)
         last = replace(self, rows=self.rows.calmed(w, loss))
-        levels = self.protection.levels(last.rows, loss, w, self.rng)
+        yard = self.protection.yardstick(last.rows, loss, w, self.folds)
+        temperature, path = last.temperature_from(loss, w, yard, shares)
+        last, levels = replace(last, temperature=temperature), yard.at(temperature)
         problem = Problem(last.rows.inner(loss), levels.outer(shares), self.regularizer)
         if not is_ended(result):
             result = last.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
             results.append(replace(result, certifier=None))
-        return Trained(result.w, loss, last.rows, problem, levels, tuple(results), n_average, self.is_exact)
+        found = result.w, loss, last.rows, problem, temperature, path, levels
+        return Trained(*found, tuple(results), n_average, self.is_exact)
+
+    def temperature_from(
+        self, loss: Loss, w: Vector, yard: Yardstick, shares: Vector
+    ) -> tuple[float, TemperaturePath | None]:
+        """Return the temperature, and the path it was chosen on; infinity where nothing is to be gained."""
+        if self.temperature != "auto":
+            return float(self.temperature), None
+        if yard.unit <= 0.0:
+            return math.inf, None
+        path = temperature_path(self.rows, loss, self.regularizer, w, yard, shares, self.folds)
+        return float(path.temperatures[path.chosen(self.max_cost)]), path
 
     @property
     def is_exact(self) -> bool:
@@ -141,7 +166,7 @@ class Trainer:
             method: str | Method = "newton" if self.method == "auto" else self.method
             budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
         else:
-            is_hard = self._is_squared or self.protection.temperature < 1.0
+            is_hard = self._is_squared or (self.temperature != "auto" and self.temperature < 1.0)
             default = self.rows.default_budget(_PATIENCE if is_hard else 1.0)
             whole = default if self.budget is None else self.budget
             method, budget = self.method, max(1, int(whole * share))
