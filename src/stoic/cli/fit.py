@@ -31,7 +31,7 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 @reads_tables(missing=("refuse", "drop", "impute"))
 @click.option("--groups-file", type=_FILE, default=None, help="The group of each row, one a line of a text file.")
 @with_settings(_OPTIONS)
-@click.option("--standardize/--no-standardize", default=None, help="Scale columns; dense ones are by default.")
+@click.option("--standardize/--no-standardize", default=None, help="Center and scale columns; the default.")
 @click.option(
     "--test", type=_DATA, default=None, help="A file to test on; by default a fifth of each group's rows."
 )

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -24,7 +23,7 @@ from stoic.estimators.early_stopping import EarlyStopping, split_by_group
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
 from stoic.estimators.protection import PROTECTIONS, LossProtection, Protection, RegretProtection
 from stoic.estimators.rows import TrainingRows
-from stoic.estimators.scales import Frame, Scaling, TargetScale
+from stoic.estimators.scales import Frame, Scaling, TargetScale, canonical
 from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.temperatures import has_residuals
 from stoic.estimators.training import Trained, Trainer
@@ -173,17 +172,16 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._report_convergence(results[-1], reached)
 
     def _rows(self, checked: CheckedRows, frame: Frame) -> TrainingRows:
-        X, y = frame.scaling.apply(checked.X), frame.target.apply(checked.y)
+        (X, scaling), y = frame.scaling.applied(canonical(checked.X)), frame.target.apply(checked.y)
         check_sizes("X", X, checked.X, _LARGEST)
         n_classes = len(getattr(self, "classes_", ()))
-        return TrainingRows(X, y, checked.codes, checked.labels, checked.weight, frame.intercept, n_classes)
+        parts = X, y, checked.codes, checked.labels, checked.weight
+        return TrainingRows(*parts, frame.intercept, n_classes, scaling)
 
     def _scaling(self, X: Any, weight: Vector | None) -> Scaling:
-        if self.standardize == "auto" and sparse.issparse(X):
-            return Scaling.of_wild_columns(X, weight)
         if not self.standardize:
             return Scaling.none(X.shape[1])
-        return Scaling.of(X, weight, centered=bool(self.fit_intercept))
+        return Scaling.of(canonical(X), weight, centered=bool(self.fit_intercept))
 
     def _trainer(self, rows: TrainingRows, unit: float, rng: Generator, stopping: EarlyStopping | None) -> Trainer:
         return Trainer(

@@ -61,6 +61,32 @@ def check_vector(name: str, values: Any, n_rows: int) -> Vector:
     return numbers
 
 
+def check_by_column(name: str, values: Any, n_columns: int) -> Vector:
+    """Return `values` as a float64 array of finite numbers, one for each column, or raise."""
+    numbers: Vector = _as_floats(name, _as_array(name, values)).astype(np.float64, copy=False)
+    if numbers.shape != (n_columns,):
+        raise InvalidProblem(
+            f"{name} has shape {numbers.shape}, but X has {n_columns} columns; give one number for each column."
+        )
+    bad = _first_not_finite(numbers)
+    if bad is not None:
+        raise InvalidProblem(
+            f"{name}[{bad[0]}] is {numbers[bad]}, but a finite number is required for each column."
+        )
+    return numbers
+
+
+def check_scale(scale: Any, n_columns: int) -> Vector:
+    """Return the scales of the columns, all of them positive."""
+    numbers = check_by_column("scale", scale, n_columns)
+    if numbers.min() <= 0.0:
+        column = int(np.argmax(numbers <= 0.0))
+        raise InvalidProblem(
+            f"scale[{column}] = {numbers[column]:g}; scales must be > 0: give 1 for a constant column."
+        )
+    return numbers
+
+
 def check_weight(sample_weight: Any, codes: IntArray, labels: NDArray[Any]) -> Vector:
     """Return the weights of the rows: none negative, and in each group one that is positive."""
     weight = check_vector("sample_weight", sample_weight, len(codes))

@@ -109,8 +109,8 @@ class LinearSample(Sample):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it consists of sparse rows."""
-        return not isinstance(self.inner.X, np.ndarray)
+        """Whether it consists of sparse rows; no row that is centered is sparse."""
+        return not (isinstance(self.inner.X, np.ndarray) or self.inner.is_standardized)
 
     def value(self, w: Vector) -> Vector:
         """Return the mean of g(w; ξ)."""
