@@ -1,6 +1,7 @@
 """The page about a fit: what it shows, in which colors, how large it is, and that it is the same bytes twice."""
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,14 @@ def test_numbers_are_flush_right(page):
 def test_text_from_the_file_is_only_text(page):
     assert "<Köln>" not in page
     assert "&lt;Köln&gt;" in page
+
+
+def test_without_matplotlib_the_page_has_no_pictures(tried, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page = page_of(tried)
+    assert "<svg" not in page
+    assert "How the fit went" not in page
+    assert "fit − average" in page
 
 
 def test_names_in_labels_of_pictures_stay_in_their_quotation_marks():

@@ -126,6 +126,12 @@ def test_key_columns_come_before_the_predictions_in_the_order_of_the_rows(tmp_pa
 
 
 @pytest.mark.usefixtures("data")
+def test_without_matplotlib_a_note_says_that_the_page_has_no_pictures(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "Note: the page has no pictures, which matplotlib draws" in done(*FIT, "--no-test")
+
+
+@pytest.mark.usefixtures("data")
 def test_data_are_inspected_with_advice():
     said = done("inspect", "flats.csv", "--target", "rent", "--group", "region", "--drop", "id")
     assert "tail index" in said

@@ -9,6 +9,7 @@ from stoic.errors import InvalidParameter
 from stoic.fitting.answer_tables import legend, short_tables
 from stoic.fitting.files import columns_as_csv, predict_file, read_file, save_fitted, write_columns
 from stoic.fitting.inspection import Section, groups_of, inspect_model, inspect_rows
+from stoic.fitting.pictures import NO_PICTURES, can_draw
 from stoic.fitting.plain_text import text_of
 from stoic.fitting.schemas import Schema
 from stoic.fitting.summary import write_summary
@@ -47,6 +48,8 @@ def run_fit(
         tried = fit_and_test_on(rows, settings, test)
     else:
         tried = fit_and_hold_out(rows, settings, seed)
+    if not can_draw():
+        tried = tried._replace(notes=(*tried.notes, NO_PICTURES))
     save_fitted(tried.fitted, out)
     write_summary(tried, data, page)
     yield from _told(tried)

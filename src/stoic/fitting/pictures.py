@@ -1,5 +1,6 @@
 """The pictures on the page about a fit."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,14 @@ from stoic.reports.html import Html, element, joined
 from stoic.reports.picture_labels import picture_label
 from stoic.reports.svg import picture
 
+NO_PICTURES = "the page has no pictures, which matplotlib draws; pip install matplotlib brings it."
 _MOST_GROUPS = 30
 _WIDTH = 5.2  # inches, of which a small screen shows two thirds
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is there, without which a page has no pictures."""
+    return find_spec("matplotlib") is not None
 
 
 def of_groups(errors: Errors, other: str, names: tuple[str, str], unit: str) -> Html:
@@ -33,7 +40,7 @@ def of_groups(errors: Errors, other: str, names: tuple[str, str], unit: str) -> 
         What the axis shows.
     """
     groups = shown(errors, other, _MOST_GROUPS).groups
-    if len(groups.rows) < 2:
+    if len(groups.rows) < 2 or not can_draw():
         return Html("")
     with picture(f"{unit} of each group", (_WIDTH, 1.1 + 0.27 * len(groups.rows))) as made:
         _draw_groups(groups, errors, other, names, made.figure.subplots())

@@ -10,7 +10,7 @@ from stoic.fitting.answer_tables import legend, page_tables, title
 from stoic.fitting.files import Fitted
 from stoic.fitting.inspection import Section, inspect_rows, model_sections
 from stoic.fitting.measuring import measured
-from stoic.fitting.pictures import of_convergence, of_groups, of_tails
+from stoic.fitting.pictures import can_draw, of_convergence, of_groups, of_tails
 from stoic.fitting.plain_text import numbers_of
 from stoic.fitting.rivals import FIT
 from stoic.fitting.trial import Tried
@@ -71,9 +71,10 @@ def _parts(tried: Tried) -> Iterator[Html]:
         yield element("div", *(element("p", note) for note in tried.notes), class_="notice")
     yield from _answered(fitted.answer, tried.belongs) if fitted.answer is not None else _untested(fitted)
     yield from (_section(part) for part in model_sections(fitted.model, fitted.schema))
-    yield element("section", element("h2", "How the fit went"), of_convergence(fitted.model))
+    if can_draw():
+        yield element("section", element("h2", "How the fit went"), of_convergence(fitted.model))
     yield from (_section(part) for part in inspect_rows(fitted.table, fitted.schema))
-    if not hasattr(fitted.model, "classes_"):
+    if can_draw() and not hasattr(fitted.model, "classes_"):
         yield element("section", element("h2", "Tails of the residuals"), of_tails(fitted.model, fitted.table))
 
 
