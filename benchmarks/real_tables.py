@@ -1,10 +1,11 @@
 """Our estimators at their defaults beside what people would pick, on real tables: errors and regrets of groups.
 
 The tables are those of `tables.py`, chosen before the first run. Each is split ten times, three tenths of every
-group for the test. The error of a row is the absolute error, or 1 for a wrong class; that of a group is its mean over
-the test rows and the splits. The regret of a group is its error above that of its own model: a correction of the
-average fit, shrunk by the penalty that five folds of the group's training rows choose (none where none helps), and
-never worse than the average fit on the test rows. Nothing is tuned; columns have variance 1 for all.
+group for the test. The error of a row is the absolute error, or 1 for a wrong class; that of a group is its
+mean over the test rows and the splits. The regret of a group is its error above that of its own model: a
+correction of the average fit, shrunk by the penalty that five folds of the group's training rows choose (none
+where none helps), and never worse than the average fit on the test rows. Nothing is tuned; columns have
+variance 1 for all.
 
     python benchmarks/real_tables.py                       all tables, all models
     python benchmarks/real_tables.py --tables Wage Chile --models default Huber
@@ -213,7 +214,7 @@ def splits(groups):
 
 
 def measure(name, wanted, more=None):
-    """Return errors of groups by model (means over the splits), those of own models, sizes, log losses, seconds."""
+    """Return errors of groups by model, means over the splits; of own models; sizes, log losses, seconds."""
     X, y, groups = tables.load(name)
     is_class = y.dtype.kind not in "iuf"
     models = classification_models() if is_class else regression_models()
@@ -271,8 +272,8 @@ def summary(result, model):
 def judgment(result):
     """Return by how much the default is behind the best linear peer, and whether that is little enough.
 
-    Of the mean error, of the worst group's (1 % each), and of the worst regret, in proportion to that group's error:
-    2 % of the regret, or 0.5 % of the error.
+    Of the mean error, of the worst group's (1 % each), and of the worst regret, over that group's error: 2 % of the
+    regret, or 0.5 % of the error.
     """
     found = {m: summary(result, m) for m in result["errors"] if not isinstance(result["errors"][m], str)}
     peers = [found[m] for m in PEERS if m in found]

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from stoic.errors import InvalidParameter
+import numpy as np
+
+from stoic.errors import InvalidParameter, InvalidProblem
 
 
 def check_real(name: str, value: object, *, low: float = -math.inf, high: float = math.inf) -> float:
@@ -42,6 +44,21 @@ def check_one_of(name: str, value: object, allowed: Sequence[object]) -> None:
     """Raise `InvalidParameter` unless `value` is one of those allowed."""
     if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
         raise InvalidParameter(f"{name}={value!r} is not one of {', '.join(map(repr, allowed))}.")
+
+
+def refuse_masks(**arrays: object) -> None:
+    """Raise `InvalidProblem` if an array, or one in a list, is masked in part: what lies there would be used.
+
+    Examples
+    --------
+    >>> refuse_masks(y=np.ma.array([1.0, 2.0], mask=[False, True]))
+    Traceback (most recent call last):
+    stoic.errors.InvalidProblem: y has masked entries; remove their rows or fill them in.
+    """
+    for name, array in arrays.items():
+        parts = array if isinstance(array, list | tuple) else (array,)
+        if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+            raise InvalidProblem(f"{name} has masked entries; remove their rows or fill them in.")
 
 
 def _range(low: float, high: float) -> str:

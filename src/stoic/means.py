@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stoic.checks import check_count, check_probability
+from stoic.checks import check_count, check_probability, refuse_masks
 from stoic.errors import InvalidParameter
 from stoic.protocols import Array
 
@@ -250,6 +250,7 @@ class TrimmedMean:
 
 
 def _samples(x: ArrayLike) -> Array:
+    refuse_masks(x=x)
     try:
         array = np.asarray(x)
     except ValueError as error:

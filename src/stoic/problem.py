@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stoic.checks import refuse_masks
 from stoic.errors import IncompatibleParts, InvalidProblem
 from stoic.guards import GuardedOuter, GuardedRegularizer, InnerGuard, is_foreign
 from stoic.protocols import AnyInner, Outer, Regularizer, Vector
@@ -155,6 +156,7 @@ class Problem:
 
     def check_point(self, name: str, w: Vector) -> Vector:
         """Return `w` as a float vector of length d with finite entries, or raise."""
+        refuse_masks(**{name: w})
         given = np.asarray(w)
         if given.dtype.kind not in "biuf":
             raise InvalidProblem(f"{name} has dtype {given.dtype}; give {self.dimension} real numbers.")

@@ -334,3 +334,17 @@ def test_without_a_penalty_the_gap_is_that_of_the_parabola_of_the_rows_that_have
     w = stoic.minimize(problem, "newton", budget=10**6).w + 1e-4
     v, H = problem.gradient(w), problem.inner.hessian(w, problem.inner.everything(), np.ones(1))
     assert duality_gap(problem, w) == pytest.approx(0.5 * v @ np.linalg.solve(H, v), rel=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_block_of_the_second_derivative_of_a_softmax_is_that_of_the_whole(intercept, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 3)), rng.integers(0, 4, 50)
+    inner = stoic.GroupSoftmax(X, y, np.arange(50) % 2, n_classes=4, intercept=intercept)
+    w = rng.standard_normal(inner.shape[1])
+    model = SoftmaxModel(inner, w, np.array([0.3, 0.7]))
+    for entries in (1, 1 << 20):
+        monkeypatch.setattr("stoic.certificate.linear_models._ENTRIES", entries)
+        for chosen in (np.arange(w.size), np.array([w.size - 1]), np.array([5, 0, 7, 4])):
+            block = model.hessian_block(chosen)
+            np.testing.assert_allclose(block, model.hessian()[np.ix_(chosen, chosen)], atol=1e-12)

@@ -50,6 +50,9 @@ INNERS = {
     "CSR float32": lambda: GroupLoss(sparse.csr_array(X.astype(np.float32)), Y, GROUPS),
     "CSR intercept": lambda: GroupLoss(sparse.csr_array(X), Y, GROUPS, intercept=True),
     "CSR weights": lambda: GroupLoss(sparse.csr_array(X), Y, GROUPS, sample_weight=WEIGHT),
+    "CSR standardized": lambda: GroupLoss(
+        sparse.csr_array(X), Y, GROUPS, intercept=True, center=X.mean(axis=0), scale=X.std(axis=0)
+    ),
     "weights": lambda: GroupLoss(X, Y, GROUPS, sample_weight=WEIGHT),
     "intercept": lambda: GroupLoss(X, Y, GROUPS, intercept=True),
     "float32 intercept": lambda: GroupLoss(X.astype(np.float32), Y, GROUPS, intercept=True),

@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 
 from stoic.datasets.columns import Column
-from stoic.datasets.encoding import Encoding
+from stoic.datasets.encoding import Code, Encoding
+from stoic.datasets.readings import Numbers
 from stoic.errors import InvalidProblem
 
 
@@ -34,13 +35,20 @@ def test_an_encoding_survives_json():
 
 def test_missing_values_are_filled_in_as_at_the_fit():
     encoding = Encoding.of(columns(x=[1.0, None, 3.0, np.nan, 5.0], t=["b", "a", None, "b", "b"]), imputes=True)
+    assert encoding.names == ("x", "x is missing", "t=a", "t=b", "t is missing")
     filled = encoding.apply(columns(x=[None, 2.0], t=[None, "a"]))
-    assert filled.tolist() == [[3.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
+    assert filled.tolist() == [[3.0, 1.0, 0.0, 1.0, 1.0], [2.0, 0.0, 1.0, 0.0, 0.0]]
+
+
+def test_a_column_that_lacked_nothing_at_the_fit_is_filled_in_without_a_word():
+    encoding = Encoding.of(columns(x=[1.0, 2.0, 9.0], t=["b", "a", "b"]), imputes=True)
+    assert encoding.names == ("x", "t=a", "t=b")
+    assert encoding.apply(columns(x=[None], t=[None])).tolist() == [[2.0, 0.0, 1.0]]
 
 
 def test_ties_among_categories_are_filled_with_the_first_in_order():
     encoding = Encoding.of(columns(t=["b", "a", None]), imputes=True)
-    assert encoding.apply(columns(t=[None])).tolist() == [[1.0, 0.0]]
+    assert encoding.apply(columns(t=[None])).tolist() == [[1.0, 0.0, 1.0]]
 
 
 def test_missing_values_are_refused_unless_told_otherwise():
@@ -79,8 +87,24 @@ def test_a_column_without_any_value_is_refused():
         Encoding.of(columns(x=pa.nulls(3, pa.float64())), imputes=True)
 
 
-def test_many_categories_make_a_sparse_matrix():
+def test_a_matrix_is_sparse_only_where_that_saves_much_memory(monkeypatch):
     names = [f"c{i:02}" for i in range(60)]
-    X = Encoding.of(columns(t=names)).apply(columns(t=names[:2]))
+    rows = columns(t=names, x=np.arange(60.0))
+    dense = Encoding.of(rows).apply(rows)
+    assert isinstance(dense, np.ndarray)
+    monkeypatch.setattr("stoic.datasets.encoding._LARGE", 1_000)
+    X = Encoding.of(rows).apply(rows)
     assert sparse.issparse(X)
-    assert X.shape == (2, 60)
+    assert X.indices.dtype == np.int32
+    assert X.has_sorted_indices
+    assert X.nnz == np.count_nonzero(dense)
+    np.testing.assert_array_equal(X.toarray(), dense)
+    full = columns(x=np.arange(1.0, 99.0), t=["a", "b"] * 49)
+    assert isinstance(Encoding.of(full).apply(full), np.ndarray)  # as large as dense
+
+
+def test_text_is_read_as_at_the_fit():
+    encoding = Encoding((Code("x", reading=Numbers("comma")), Code("t", ("03", "x"))))
+    assert encoding.apply(columns(x=["1.234,5"], t=["03"])).tolist() == [[1234.5, 1.0, 0.0]]
+    with pytest.raises(InvalidProblem, match=r"column 'x', row 2 \('1.5'\): is no number"):
+        encoding.apply(columns(x=["1", "1.5"], t=["x", "x"]))

@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from stoic.datasets import libsvm, parsed_cache as kept
 from stoic.datasets.libsvm import read_libsvm
-from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
+from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.storage.archive import read_archive, write_archive
 
 ROWS = b"1.5 1:2 3:-1  # a comment\n\n-2\t2:1e3\n"
@@ -348,10 +348,10 @@ def test_what_is_no_count_of_features_is_refused(n_features, read):
         read(ROWS, n_features=n_features)
 
 
-def test_without_scikit_learn_the_error_says_how_to_get_it(read, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(MissingDependency, match="pip install scikit-learn"):
-        read(ROWS)
+def test_a_table_of_another_kind_is_told_from_a_wrong_label(refused):
+    assert "line 1: the label 'y,x' is not a number" in refused(b"y,x\n1,2\n")
+    assert "a table whose first line names its columns must end in .csv" in refused(b"rent town\n1 2\n")
+    assert ".csv" not in refused(b"1 1:2\nx 1:3\n")
 
 
 def test_a_line_that_only_scikit_learn_refuses_is_named_all_the_same(refused):

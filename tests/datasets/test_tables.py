@@ -4,7 +4,6 @@ import bz2
 import datetime as dt
 import gzip
 import random
-import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from pyarrow import parquet
 from stoic.datasets.columns import Column
 from stoic.datasets.encoding import Encoding
 from stoic.datasets.tables import read_table
-from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
+from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.inners.group_loss import GroupLoss
 
 CSV = "y,rooms,town,new,region\n1.5,2,Ulm,true,N\n-2,3,Bonn,false,S\n0,4,Ulm,true,N\n"
@@ -114,23 +113,8 @@ def test_without_a_group_column_there_are_no_groups(read):
     assert read("y,x\n1,2\n").groups is None
 
 
-def test_many_categories_make_the_matrix_sparse(read):
-    rows = [f"{i},{i % 3},c{i % 60},{i % 2 == 0}" for i in range(200)]
-    X, _, _, names = read("y,a,code,even\n" + "\n".join(rows))
-    assert type(X).__name__ == "csr_array"
-    assert X.indices.dtype == np.int32
-    assert X.has_sorted_indices
-    assert len(names) == X.shape[1] == 62
-    for i in (0, 1, 199):
-        row = dict(zip(names, X.toarray()[i].tolist(), strict=True))
-        assert {name: value for name, value in row.items() if value} == {
-            name: value for name, value in {"a": i % 3, f"code=c{i % 60}": 1, "even": i % 2 == 0}.items() if value
-        }
-    assert X.nnz == np.count_nonzero(X.toarray())
-
-
-def test_fifty_categories_are_still_dense_and_fifty_numbers_are_never_sparse(read):
-    rows = "\n".join(f"{i},c{i % 50}" for i in range(100))
+def test_many_categories_and_many_columns_make_no_matrix_sparse(read):
+    rows = "\n".join(f"{i},c{i % 60}" for i in range(200))
     assert isinstance(read(f"y,code\n{rows}").X, np.ndarray)
     wide = {"y": [1.0]} | {f"x{i}": [float(i)] for i in range(80)}
     assert isinstance(read(wide).X, np.ndarray)
@@ -220,11 +204,24 @@ def test_windows_line_ends_a_byte_order_mark_and_a_missing_last_newline_are_fine
 
 @pytest.mark.parametrize("as_file", [str, as_parquet], ids=["csv", "parquet"])
 def test_a_target_or_group_that_is_no_column_is_refused_with_the_columns(as_file, read):
-    for options in ({"target": "price"}, {"target": None}, {"target": "y", "group": "Town"}):
+    for options in ({"target": "price"}, {"target": None}, {"target": "y", "group": "area"}):
         with pytest.raises(InvalidParameter) as error:
             read(as_file(CSV), **options)
         assert "is not a column of" in str(error.value)
         assert "'y', 'rooms', 'town', 'new', 'region'" in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", ["Town", "twon", " town", "town_"])
+def test_a_name_with_a_slip_brings_up_the_right_one(wrong, read):
+    with pytest.raises(InvalidParameter, match=r"is not a column of .*; did you mean 'town'\?$"):
+        read(CSV, group=wrong)
+
+
+def test_a_file_without_names_of_columns_is_told_from_numbers_in_their_place(read):
+    with pytest.raises(InvalidParameter, match=r"The first line of a file names its columns\.$"):
+        read("5.1,3.5,-2\n1,2,3\n")
+    with pytest.raises(InvalidParameter, match="separated by commas, semicolons, tabs or bars"):
+        read("y x z\n1 2 3\n", target="price")
 
 
 def test_a_long_list_of_columns_is_shortened(read):
@@ -238,11 +235,23 @@ def test_a_libsvm_file_has_no_columns_to_name(read):
             read(b"1 1:2\n", "a.svm", **options)
 
 
-@pytest.mark.parametrize(
-    "name", ["data", "data.xlsx", "data.gz", "data.parquet.gz", "E2006.train", ".csv", "a.csv.zip"]
-)
+@pytest.mark.parametrize("name", ["data", "data.gz", "data.parquet.gz", "E2006.train", ".csv", "a.csv.zip"])
 def test_an_unknown_suffix_is_refused_with_the_known_ones(name, read):
-    with pytest.raises(InvalidParameter, match=r"\.svm, \.svmlight, \.libsvm, \.txt or \.csv.*\.parquet"):
+    with pytest.raises(InvalidParameter, match=r"\.svm, \.svmlight, \.libsvm, \.txt or \.csv or \.tsv.*\.parquet"):
+        read(CSV, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("data.xlsx", r"pandas\.read_excel\('data.xlsx'\)\.to_csv\('data.csv', index=False\)"),
+        ("data.json", r"pandas\.read_json\('data.json'\)"),
+        ("data.jsonl", r"pandas\.read_json\('data.jsonl', lines=True\)"),
+        ("data.sav", r"pandas\.read_spss"),
+    ],
+)
+def test_kinds_of_tables_that_are_not_read_are_refused_with_a_way_to_csv(name, remedy, read):
+    with pytest.raises(InvalidParameter, match=remedy):
         read(CSV, name)
 
 
@@ -283,21 +292,13 @@ def test_quoted_text_that_looks_like_a_missing_value_is_text(read):
 def test_what_is_not_finite_is_refused_with_column_and_row(value, refused):
     for column in ("y", "x"):
         message = refused({"y": [1.0, 2.0], "x": [3.0, 4.0]} | {column: [1.0, value]})
-        assert f"column '{column}', row 2 ('{value}'): is {value}; remove the row" in message
+        what = "has no value there" if np.isnan(value) else f"is {value}; remove the row"
+        assert f"column '{column}', row 2 ('{value}'): {what}" in message
 
 
 def test_an_infinite_value_of_a_csv_file_is_refused(refused):
     assert "column 'x', row 2 ('inf'): is inf" in refused("y,x\n1,2\n3,inf\n")
-    assert "column 'x', row 2 ('inf'): is inf" in refused("y,x\n1,2\n3,1e4000\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"), [("2024-01-31", "date32"), ("2024-01-31 10:00:00", "timestamp"), ("10:30:00", "time32")]
-)
-def test_dates_are_refused_by_name(text, kind, refused):
-    message = refused(f"y,when\n1,{text}\n")
-    assert message.startswith(f"data.csv: column 'when' holds {kind}")
-    assert "numbers, booleans or text are required; convert or remove it" in message
+    assert "column 'x', row 2 ('1e4000'): is inf" in refused("y,x\n1,2\n3,1e4000\n")
 
 
 @pytest.mark.parametrize(
@@ -307,9 +308,8 @@ def test_dates_are_refused_by_name(text, kind, refused):
         [{"a": 1}, {"a": 2}],
         [b"\xff", b"a"],
         [dt.timedelta(1), dt.timedelta(2)],
-        pa.array([dt.date(2024, 1, 1)] * 2),
     ],
-    ids=["list", "struct", "binary", "duration", "date"],
+    ids=["list", "struct", "binary", "duration"],
 )
 def test_columns_of_other_types_are_refused_by_name(column, refused):
     assert "column 'odd' holds " in refused({"y": [1, 2], "odd": column})
@@ -324,13 +324,13 @@ def test_groups_that_cannot_be_labels_are_refused(column, refused):
 
 
 def test_a_group_that_is_nan_is_refused(refused):
-    assert "column 'g', row 2 ('nan'): is nan" in refused(
+    assert "column 'g', row 2 ('nan'): has no value there" in refused(
         {"y": [1, 2], "x": [1, 2], "g": [1.0, np.nan]}, group="g"
     )
 
 
 def test_a_target_of_text_is_refused(refused):
-    assert "column 'y' holds string, but numbers are required" in refused("y,x\nyes,1\nno,2\n")
+    assert "column 'y' holds string, but numbers are required" in refused("y,x\nhigh,1\nlow,2\n")
 
 
 def test_a_whole_number_that_float64_cannot_hold_is_refused(refused):
@@ -338,7 +338,7 @@ def test_a_whole_number_that_float64_cannot_hold_is_refused(refused):
     assert "column 'id', row 2 ('9007199254740993'): is too large for a float64" in message
 
 
-@pytest.mark.parametrize("slip", ["abc", "0x10", "1;5", "12,5", "--", "1 2"])
+@pytest.mark.parametrize("slip", ["abc", "0x10", "1;5", "12,5", "1 2"])
 def test_a_slip_among_many_numbers_is_refused_with_its_row(slip, refused):
     rows = [f"1,{i / 7}" for i in range(40)]
     rows[24] = f'1,"{slip}"'
@@ -367,7 +367,14 @@ def test_a_parquet_file_without_rows_is_refused(refused):
 
 @pytest.mark.parametrize(("row", "n"), [("3", 1), ("3,4,5", 3)])
 def test_a_row_of_another_length_is_refused_with_its_number(row, n, refused):
-    assert refused(f"y,x\n1,2\n{row}\n5,6\n").startswith(f"data.csv, row 2: Expected 2 columns, got {n}")
+    message = refused(f"y,x\n1,2\n{row}\n5,6\n")
+    assert message.startswith(
+        f"data.csv, row 2 ('{row}'): 2 columns are named, but the row has {n} (with commas between them)"
+    )
+
+
+def test_rows_with_a_value_more_than_names_are_told_from_a_slip(refused):
+    assert "name the first column too" in refused("y,x\na,1,2\nb,3,4\n")
 
 
 def test_an_open_quotation_mark_is_refused_with_its_row(refused):
@@ -375,16 +382,15 @@ def test_an_open_quotation_mark_is_refused_with_its_row(refused):
     assert message.startswith("data.csv")
     message = refused('y,t\n1,a\n2,"b\n3,c\n4,d\n')
     assert "column 't', row 2" in message
-    assert "line break; close the quotation mark" in message
+    assert "holds a line break, as if a quotation mark were not closed" in message
 
 
-@pytest.mark.parametrize("content", [b"y,\xff\n1,2\n", b"\xff\xfey,x\n1,2\n", "y,x\n1,2\n".encode("utf-16")])
-def test_a_header_that_is_no_text_is_refused(content, refused):
-    assert refused(content).startswith("data.csv")
+def test_two_open_quotation_marks_are_refused_where_they_swallow_a_row(refused):
+    assert "as if a quotation mark were not closed" in refused('y,t,x\n1,a,1\n2,"b,2\n3,c,3\n4,"d,4\n')
 
 
-def test_a_value_that_is_no_text_is_refused(refused):
-    assert "column 't' holds binary" in refused(b"y,t\n1,a\n2,\xff\n")
+def test_line_breaks_in_closed_quotation_marks_are_fine(read):
+    assert read('y,t,x\n1,"a\nb",1\n2,"say ""hi""\nx",2\n').names == ("t=a\nb", 't=say "hi"\nx', "x")
 
 
 @pytest.mark.parametrize("cut", [1, 8, 20])
@@ -464,8 +470,18 @@ def test_a_csv_file_with_a_flipped_bit_is_read_or_refused(read):
             assert len(table.X) == len(table.y) == len(table.groups)
 
 
-@pytest.mark.parametrize("name", ["data.csv", "data.parquet"])
-def test_without_pyarrow_the_error_says_how_to_get_it(name, read, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependency, match="pip install pyarrow"):
-        read(CSV, name)
+@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, "gz"), (bz2.compress, "bz2")])
+def test_a_file_that_unpacks_to_far_more_than_a_table_does_is_refused_before_it_fills_the_memory(
+    pack, suffix, refused, read, monkeypatch
+):
+    content = pack(b"y,x\n" + b"1,2\n" * 100_000)
+    assert len(read(content, f"data.csv.{suffix}").y) == 100_000  # below 256 MiB nothing is said
+    monkeypatch.setattr("stoic.datasets.compressed._MUCH", 100_000)
+    assert "unpacks to more than 200 times its size" in refused(content, f"data.csv.{suffix}")
+    assert "unpack it yourself" in refused(pack(b"1 1:1\n" * 100_000), f"a.svm.{suffix}", target=None)
+
+
+def test_a_parquet_file_of_a_table_that_would_fill_the_memory_is_refused(refused, monkeypatch):
+    monkeypatch.setattr("stoic.datasets.arrow_files._MUCH", 100_000)
+    constant = {"y": np.ones(1_000_000), "x": np.ones(1_000_000)}
+    assert "over 1,000 times the size of the file" in refused(constant)

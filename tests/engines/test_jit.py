@@ -514,3 +514,27 @@ def test_processes_at_once_keep_all_they_compile(package):
         assert finish(process)[0] == [4, 4]
     assert finish(start(package, "1", "1.0")) == ([4, 4.0], 2, [])
     assert not [path for path in kept(package.parent / "cache") if path.name.startswith(".")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes are those of POSIX")
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_code_from_a_folder_that_others_can_write_to_is_not_run(mode, cache, said):
+    assert compiled(dot, X, X) == (285.0, False)
+    folder = jit.cache_folder()
+    folder.chmod(mode)
+    before = [path.read_bytes() for path in kept(cache)]
+    assert compiled(dot, X, X) == (285.0, False)
+    assert "others can write to" in said()[-1]
+    assert [path.read_bytes() for path in kept(cache)] == before
+    folder.chmod(0o700)
+    assert compiled(dot, X, X) == (285.0, True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and modes are those of POSIX")
+def test_code_from_the_folder_of_another_user_is_not_run(cache, said, monkeypatch):
+    assert compiled(dot, X, X) == (285.0, False)
+    owner = jit.cache_folder().stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    monkeypatch.setattr(jit, "_OWNERS", set())
+    assert compiled(dot, X, X) == (285.0, False)
+    assert "belongs to another user; STOIC_CACHE_DIR" in said()[-1]

@@ -56,21 +56,28 @@ def test_a_baseline_is_drawn_beside_the_model(model):
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 @pytest.mark.slow
-def test_convergence_shows_both_phases_and_truncation():
+def test_convergence_shows_the_last_objective_alone_and_truncation():
     drawn = GroupDRORegressor("squared", method="rrosc-tracked", budget=60_000, random_state=0)
     history = drawn.fit(X, Y, groups=GROUPS).history_
     history[-1] = {**history[-1], "truncated_z": 0.5}
     display = ConvergenceDisplay.from_history(history)
-    names = {text.get_text() for text in display.ax_.get_legend().get_texts()}
-    assert names >= {"average over groups", "groups at risk", "slopes truncated"}
-    curve = next(line for line in display.ax_.get_lines() if line.get_label() == "groups at risk")
+    assert "slopes truncated" in {text.get_text() for text in display.ax_.get_legend().get_texts()}
+    (curve,) = display.ax_.get_lines()
     assert curve.get_ydata().tolist() == [record["objective"] for record in history if record["phase"] == 1]
 
 
-def test_convergence_shows_the_loss_on_rows_held_out():
-    model = GroupDRORegressor(early_stopping=True).fit(X, Y, groups=GROUPS)
-    names = {text.get_text() for text in ConvergenceDisplay.from_estimator(model).ax_.get_legend().get_texts()}
-    assert "worst group, held out" in names
+def test_the_loss_on_rows_held_out_has_axes_of_its_own(model):
+    stopped = GroupDRORegressor(early_stopping=True).fit(X, Y, groups=GROUPS)
+    display = ConvergenceDisplay.from_estimator(stopped, show="validation_loss")
+    watched = [record["validation_loss"] for record in stopped.history_ if "validation_loss" in record]
+    (curve,) = display.ax_.get_lines()
+    assert curve.get_ydata().tolist() == watched
+    assert "held out" in display.ax_.get_ylabel()
+    assert len(ConvergenceDisplay.from_estimator(stopped).ax_.get_lines()) == 1
+    with pytest.raises(stoic.InvalidProblem, match="no 'validation_loss'; fit a model with early_stopping=True"):
+        ConvergenceDisplay.from_estimator(model, show="validation_loss")
+    with pytest.raises(stoic.InvalidParameter, match="show='loss' is not one of 'objective', 'validation_loss'"):
+        ConvergenceDisplay.from_estimator(model, show="loss")
 
 
 @pytest.mark.slow
@@ -87,6 +94,25 @@ def test_tails_of_targets_and_of_residuals(model):
     assert [line.get_label() for line in display.axes_[1].get_lines()] == ["all", "a", "b", "c"]
     residuals = TailDisplay.from_estimator(model, X, Y)
     np.testing.assert_allclose(residuals.targets["all"], Y - model.predict(X))
+
+
+def test_what_is_settled_looks_so():
+    history = [{"samples": 100.0 * k, "objective": 14.0 + 1e-9 * k} for k in range(4)]
+    low, high = ConvergenceDisplay.from_history(history).ax_.get_ylim()
+    assert high - low > 0.1
+    falling = [{"samples": 100.0 * k, "objective": 14.0 - k} for k in range(4)]
+    low, high = ConvergenceDisplay.from_history(falling).ax_.get_ylim()
+    assert high - low < 4.0
+
+
+def test_a_long_tail_is_drawn_from_few_points():
+    y = np.random.default_rng(2).standard_t(2.0, 30_000)
+    display = TailDisplay.from_predictions(y)
+    for ax in display.axes_:
+        (curve,) = [line for line in ax.get_lines() if len(line.get_xdata()) > 2]
+        assert len(curve.get_xdata()) <= 400
+    shares = display.axes_[1].get_lines()[0].get_ydata()
+    assert (shares[0], shares[-1]) == (1 / 30_000, 1.0)
 
 
 def test_groups_without_a_tail_have_no_curve():
@@ -114,3 +140,23 @@ def test_the_tail_index_of_students_t_is_about_its_degrees(degrees, low, high):
 def test_a_tail_needs_rows_that_differ():
     with pytest.raises(stoic.InvalidProblem, match="0 of 100 targets differ from their median"):
         stoic.tail_index(np.ones(100))
+
+
+def test_of_very_many_groups_the_worst_are_drawn_in_a_picture_of_ordinary_size():
+    y, groups = np.arange(3000.0), np.arange(3000)
+    display = GroupRiskDisplay.from_predictions(y, np.zeros(3000), groups=groups)
+    assert display.figure_.get_size_inches()[1] < 20
+    assert display.ax_.get_yticklabels()[-1].get_text() == "2999 (1)"
+    assert (len(display.ax_.get_yticks()), len(display.risks)) == (50, 3000)
+    assert display.ax_.get_ylabel() == "the 50 worst of 3,000 groups"
+
+
+def test_names_of_groups_are_drawn_as_they_are():
+    names = np.array(["$10k-$20k", "_low", "a\nb", "$\\frac$"])
+    groups = np.repeat(names, 100)
+    risks = GroupRiskDisplay.from_predictions(np.arange(400.0), np.zeros(400), groups=groups)
+    tails = TailDisplay.from_predictions(RNG.standard_t(2.5, 400), groups=groups)
+    for figure in (risks.figure_, tails.figure_):
+        figure.canvas.draw()
+    shown = {text.get_text().strip() for text in tails.axes_[1].get_legend().get_texts()}
+    assert shown == {"all", "\\$10k-\\$20k", "_low", "a\\nb", "\\$\\frac\\$"}

@@ -82,3 +82,29 @@ def test_a_scorer_without_groups_says_what_to_do():
 def test_settings_out_of_range_are_refused_by_name(settings, message):
     with pytest.raises(stoic.InvalidParameter, match=message):
         worst_group_score(Y, Y, groups=GROUPS, **settings)
+
+
+def test_many_groups_are_scored_as_one_by_one():
+    rng = np.random.default_rng(0)
+    y, groups, weight = rng.standard_normal(900), rng.integers(0, 100, 900), rng.random(900)
+    for sample_weight in (None, weight):
+        means = [
+            np.average(np.abs(y[groups == g]), weights=None if sample_weight is None else weight[groups == g])
+            for g in np.unique(groups)
+        ]
+        score = stoic.worst_group_score(y, np.zeros(900), groups=groups, sample_weight=sample_weight)
+        assert score == pytest.approx(-max(means))
+
+
+@pytest.mark.parametrize("name", ["y_true", "y_pred", "groups", "sample_weight"])
+def test_masks_are_refused_by_name(name):
+    given = {"y_true": [1.0, 2.0], "y_pred": [1.0, 2.0], "groups": [0, 1], "sample_weight": [1.0, 1.0]}
+    given[name] = np.ma.array(given[name], mask=[False, True])
+    with pytest.raises(stoic.InvalidProblem, match=f"{name}.* masked"):
+        stoic.worst_group_score(given.pop("y_true"), given.pop("y_pred"), **given)
+
+
+def test_weights_that_are_none_are_refused():
+    for weight, said in (([0.0, 1.0], "sample_weight of zero"), ([-1.0, 1.0], "negative"), ([1.0], "entries")):
+        with pytest.raises(stoic.InvalidProblem, match=said):
+            stoic.worst_group_score([1.0, 2.0], [1.0, 2.0], groups=[0, 1], sample_weight=weight)

@@ -105,9 +105,9 @@ def test_libsvm_files_have_their_groups_in_a_file_of_labels(tmp_path):
 
 def test_missing_features_are_refused_or_filled_in_as_told(write, tmp_path):
     holes = [None if i == 7 else x for i, x in enumerate(COLUMNS["x"].tolist())]
-    with pytest.raises(stoic.InvalidProblem, match="column 'x', row 8: has no value there"):
+    with pytest.raises(stoic.InvalidProblem, match=r"1 of 300 rows lack a value \('x': 1\); the first is row 8"):
         fit_file(write(x=holes), SCHEMA, {})
-    schema = Schema("y", "region", leave_out=("id", "count"), imputes=True)
+    schema = Schema("y", "region", leave_out=("id", "count"), missing="impute")
     save_fitted(fit_file(write(x=holes), schema, {}), tmp_path / "model.stoic")
     predicted = predict_file(tmp_path / "model.stoic", write("again.parquet", x=holes))["prediction"]
     assert np.isfinite(predicted).all()
@@ -126,6 +126,29 @@ def test_missing_features_are_refused_or_filled_in_as_told(write, tmp_path):
 def test_rows_that_do_not_fit_the_model_are_refused_by_name(write, model_path, changes, message):
     with pytest.raises(stoic.InvalidProblem, match=message):
         predict_file(model_path, write("other.parquet", **changes))
+
+
+def test_columns_that_the_model_does_not_know_may_be_kept_and_others_may_not_be_there(write, model_path):
+    data = write("other.parquet", surplus=np.array(["007", None] * (N // 2)))
+    columns = predict_file(model_path, data, keep=["surplus", "x"])
+    assert list(columns) == ["surplus", "x", "prediction"]
+    assert columns["surplus"].tolist() == ["007", None] * (N // 2)
+    assert columns["x"].tolist() == COLUMNS["x"].tolist()
+    with pytest.raises(stoic.InvalidProblem, match="has a column that the model was not fitted with: 'surplus'"):
+        predict_file(model_path, data, keep=["x"])
+    named = write("named.parquet", prediction=np.ones(N))
+    with pytest.raises(stoic.InvalidParameter, match="keep='prediction' is the name of a column of predictions"):
+        predict_file(model_path, named, keep=["prediction"])
+
+
+def test_kept_columns_are_written_as_they_were(write, model_path, tmp_path):
+    data = write("other.parquet", surplus=np.array(["007", None] * (N // 2)))
+    columns = predict_file(model_path, data, keep=["surplus"])
+    write_columns(columns, tmp_path / "out.csv")
+    first, second, *_ = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert (first[:4], second[0]) == ("007,", ",")
+    write_columns(columns, tmp_path / "out.parquet")
+    assert parquet.read_table(tmp_path / "out.parquet")["surplus"].to_pylist() == ["007", None] * (N // 2)
 
 
 def test_new_groups_may_be_allowed(write, model_path):

@@ -275,7 +275,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_a_figure(run, tmp_pat
     monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
     done = run("bench", *ASKED_FOR, "--json", str(tmp_path / "bench.json"))
     assert done.exit_code == 2
-    assert "bench.json' cannot be written: Permission denied." in done.stderr
+    assert "bench.json' cannot be written: Permission denied; give another path." in done.stderr
     assert done.stderr.count("\n") == 1
 
 

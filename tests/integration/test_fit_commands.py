@@ -62,7 +62,8 @@ def test_a_fill_value_among_the_targets_moves_a_fit_no_more_than_an_ordinary_out
 @pytest.mark.slow
 def test_fit_predict_and_inspect_go_together(tmp_path):
     said = done(*FIT, "--out", "flats.stoic")
-    assert "group  rows" in said
+    assert "Mean absolute error in units of rent, on 48 rows held out, a fifth of each group" in said
+    assert "Verdict: " in said
     assert "The model: flats.stoic" in said
     page = (tmp_path / "flats.html").read_text(encoding="utf-8")
     assert "<svg" in page
@@ -75,6 +76,59 @@ def test_fit_predict_and_inspect_go_together(tmp_path):
     assert len(lines) == N + 1
     assert "240 predictions: out.csv" in done("predict", "flats.stoic", "flats.csv", "--out", "out.csv")
     assert (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines() == lines
+
+
+@pytest.mark.usefixtures("data")
+def test_the_same_fit_is_the_same_model_and_page_byte_for_byte(tmp_path):
+    made = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        said = done(*FIT, "--out", f"{name}/flats.stoic")
+        files = [(tmp_path / name / f"flats.{suffix}").read_bytes() for suffix in ("stoic", "html")]
+        made.append([*files, said.replace(name, "")])
+    assert made[0] == made[1]
+
+
+@pytest.mark.usefixtures("data")
+def test_a_file_to_test_on_takes_the_place_of_rows_held_out(tmp_path):
+    lines = (tmp_path / "flats.csv").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "new.csv").write_text("\n".join(lines[:61]), encoding="utf-8")
+    said = done(*FIT, "--test", "new.csv")
+    assert "on the 60 rows of new.csv" in said
+    assert "The numbers belong to the model that was written." in said
+    tested = (tmp_path / "model.stoic").read_bytes()
+    said = done(*FIT, "--no-test")
+    assert "Verdict" not in said
+    assert "group  rows" in said
+    assert (tmp_path / "model.stoic").read_bytes() == tested
+
+
+@pytest.mark.usefixtures("data")
+def test_key_columns_come_before_the_predictions_in_the_order_of_the_rows(tmp_path):
+    done(*FIT, "--no-test")
+    with (tmp_path / "flats.csv").open(encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    write(
+        tmp_path / "new.csv",
+        (*head, "day"),
+        [(*row, f"2024-01-{1 + i % 28:02}") for i, row in enumerate(rows[::-1])],
+    )
+    lines = done("predict", "model.stoic", "new.csv", "--keep", "id,day,town").splitlines()
+    assert lines[0] == "id,day,town,prediction"
+    assert [line.split(",")[:3] for line in lines[1:]] == [
+        [row[4], f"2024-01-{1 + i % 28:02}", row[2]] for i, row in enumerate(rows[::-1])
+    ]
+    plain = done("predict", "model.stoic", "flats.csv").splitlines()[1:]
+    assert [line.split(",")[3] for line in lines[:0:-1]] == plain
+    assert "keep='flat' is not a column of new.csv" in refused(
+        "predict", "model.stoic", "new.csv", "--keep", "flat"
+    )
+
+
+@pytest.mark.usefixtures("data")
+def test_without_matplotlib_a_note_says_that_the_page_has_no_pictures(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "Note: the page has no pictures, which matplotlib draws" in done(*FIT, "--no-test")
 
 
 @pytest.mark.usefixtures("data")
@@ -104,13 +158,15 @@ def test_settings_reach_the_estimator():
     shown = done("inspect", "m.stoic")
     assert "Quantile(level=0.9" in shown
     assert "L1(alpha=" in shown
-    assert "average over groups" in shown
+    assert "average over" in shown
 
 
 @pytest.mark.usefixtures("data")
 @pytest.mark.slow
 def test_without_groups_a_note_says_so():
-    assert "Note: groups=None" in done("fit", "flats.csv", "--target", "rent", "--drop", "id,region")
+    assert "Note: without --group all rows count alike" in done(
+        "fit", "flats.csv", "--target", "rent", "--drop", "id,region"
+    )
 
 
 def test_classes_have_probabilities(data):
@@ -118,8 +174,9 @@ def test_classes_have_probabilities(data):
         head, *rows = csv.reader(file)
     write(data, head, [("high" if float(row[0]) > 0 else "low", *row[1:]) for row in rows])
     done(*FIT)
-    lines = done("predict", "model.stoic", "flats.csv", "--probabilities").splitlines()
+    lines = done("predict", "model.stoic", "flats.csv").splitlines()
     assert lines[0] == "prediction,probability=high,probability=low"
+    assert done("predict", "model.stoic", "flats.csv", "--no-probabilities").startswith("prediction\n")
     assert "high" in done("inspect", "flats.csv", "--target", "rent", "--drop", "id,region")
 
 
@@ -135,6 +192,8 @@ def test_classes_have_probabilities(data):
         ((*FIT, "--alpha", "x"), "'x' is not a valid float"),
         ((*FIT, "--drop", "nonsense"), "'nonsense' is not a column"),
         ((*FIT, "--missing", "guess"), "'guess' is not one of"),
+        ((*FIT, "--test", "flats.csv", "--no-test"), "--test flats.csv and --no-test were both given"),
+        ((*FIT, "--test", "nowhere.csv"), "nowhere.csv"),
         (("inspect", "flats.csv"), "--target names no column"),
         (("predict", "flats.stoic", "flats.csv"), "flats.stoic"),
     ],
@@ -146,9 +205,9 @@ def test_a_wrong_command_line_is_refused_in_one_line(arguments, message, tmp_pat
 
 BROKEN = {
     "a string among numbers": ("size", 7, "many", r"column 'size', row 8"),
-    "a missing value": ("town", 3, "", r"column 'town', row 4"),
-    "a missing target": ("rent", 3, "", r"column 'rent', row 4"),
-    "a missing group": ("region", 3, "", r"column 'region', row 4"),
+    "a missing value": ("town", 3, "", "1 of 240 rows lack a value ('town': 1); the first is row 4."),
+    "a missing target": ("rent", 3, "", "lack a value ('rent': 1); the first is row 4."),
+    "a missing group": ("region", 3, "", "lack a value ('region': 1); the first is row 4."),
 }
 
 

@@ -1,34 +1,30 @@
 """The report in a browser without a network: charts, switches, themes, small screens, and hostile text."""
 
 import json
-import shutil
 
 import pytest
 
+from browser import (
+    By,
+    Keys,
+    NoAlertPresentException,
+    WebDriverWait,
+    errors,
+    narrow,
+    needs_chromium,
+    opened,
+    scheme,
+    webdriver,
+    widen,
+)
 from made_results import HOSTILE, made_results
 from made_tails import made_tails
 from stoic.reports.page import write_page
 from stoic.studies.confidence.chapter import tails_chapter
 from stoic.studies.paper.chapter import chapter_of
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-from selenium.common.exceptions import NoAlertPresentException  # noqa: E402
-from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.wait import WebDriverWait  # noqa: E402
+pytestmark = needs_chromium
 
-CHROME = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROME and DRIVER), reason="no Chromium with its chromedriver on this machine"
-)
-
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1280,900",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9",
-)  # fmt: skip
 IS_DRAWN = """
 const charts = JSON.parse(document.getElementById("chart-data").textContent).charts;
 return charts.every((chart) => document.querySelector(`[id="${chart.id}"].js-plotly-plot .main-svg path`));
@@ -43,12 +39,7 @@ DRAWN = "return [...document.querySelectorAll('.js-plotly-plot')].map((chart) =>
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROME
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver = opened(tmp_path_factory.mktemp("profile"))
     yield driver
     driver.quit()
 
@@ -70,25 +61,10 @@ def page(driver, address):
 
 def show(driver, address):
     """Open a page and wait until its charts are drawn."""
-    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    widen(driver)
     scheme(driver, "light")
     driver.get(address)
     WebDriverWait(driver, 30).until(lambda found: found.execute_script(IS_DRAWN))
-
-
-def errors(driver):
-    """Return what went wrong, by the console, since the last look."""
-    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
-
-
-def scheme(driver, name):
-    features = [{"name": "prefers-color-scheme", "value": name}]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-
-
-def narrow(driver, width):
-    sizes = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
 
 
 def drawn(driver):

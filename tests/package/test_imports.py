@@ -10,7 +10,7 @@ import pytest
 
 import stoic
 
-HEAVY = ("scipy", "rich", "pandas", "matplotlib", "polars", "cvxpy", "sklearn", "numba")
+HEAVY = ("scipy", "rich", "pandas", "matplotlib", "polars", "cvxpy", "sklearn", "numba", "pyarrow")
 
 
 def modules_after(code):

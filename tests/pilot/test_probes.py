@@ -86,6 +86,9 @@ def test_a_change_is_the_difference_of_two_gradients(make):
     jacobians = [inner.jacobian(end, sample.batch) for end in ends]
     expected = np.linalg.norm(jacobians[0] - jacobians[1])
     assert sample.jacobian_change(w, step) == pytest.approx(expected, rel=1e-10)
+    with pytest.MonkeyPatch.context() as patch:  # a group at a time
+        patch.setattr("stoic.pilot.fixed_sample._ENTRIES", 1)
+        assert sample.jacobian_change(w, step) == pytest.approx(expected, rel=1e-10)
 
 
 def test_a_sample_that_has_forgotten_its_rows_gives_the_same_numbers():

@@ -79,7 +79,7 @@ def test_another_process_is_refused_while_one_has_the_lock_and_not_after_it_died
 def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path):
     (tmp_path / Store.name).write_bytes(b"something else entirely, and long enough to be read" * 10)
     before = (tmp_path / Store.name).read_bytes()
-    with pytest.raises(DamagedStore, match="not a store of stoic"):
+    with pytest.raises(DamagedStore, match="no store that stoic wrote"):
         Store(tmp_path)
     assert (tmp_path / Store.name).read_bytes() == before
 

@@ -3,13 +3,11 @@
 import csv
 import io
 import math
-import sys
 
 import pytest
 from pyarrow import parquet
 
 from made_results import HOSTILE, made_results
-from stoic.errors import MissingDependency
 from stoic.studies.paper.tables import (
     CELL_COLUMNS,
     POINT_COLUMNS,
@@ -131,13 +129,6 @@ def test_one_trial_has_a_mean_without_a_deviation(tmp_path):
 
 def test_a_store_without_failures_says_none(results):
     assert summary_text(results._replace(failed=[])).endswith("## Failed runs\n\nNone.\n")
-
-
-def test_without_pyarrow_all_but_parquet_is_written(results, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependency, match="pip install pyarrow"):
-        write_tables(results, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == set(NAMES) - {"results.parquet"}
 
 
 def test_a_full_disk_leaves_the_old_tables(results, folder, tmp_path, monkeypatch):

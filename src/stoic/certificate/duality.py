@@ -190,10 +190,8 @@ def _solver(model: LinearModel, chosen: NDArray[np.intp], d: int, floor: float) 
     if size > _MOST_DENSE:
         system = LinearOperator((size, size), matvec=times, dtype=float)
         return lambda b: np.asarray(cg(system, b, rtol=1e-12, maxiter=1000)[0])
-    if size <= _FEW:
-        matrix = np.stack([times(one) for one in np.eye(size)])
-    else:
-        matrix = model.hessian(floor)[np.ix_(chosen, chosen)]
+    few = size <= _FEW
+    matrix = np.stack([times(one) for one in np.eye(size)]) if few else model.hessian_block(chosen, floor)
     if not np.isfinite(matrix).all():  # which LAPACK would refuse
         return np.zeros_like
     eigenvalues, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))

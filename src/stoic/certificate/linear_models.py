@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import kl_div, softmax
 
 from stoic.inners.group_loss import GroupLoss
@@ -18,6 +19,8 @@ from stoic.inners.moments import Moments
 from stoic.outers import MeanVariance
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Array, Vector
+
+_ENTRIES = 1 << 20  # of rows and coordinates that are held at a time
 
 
 class LinearModel(ABC):
@@ -71,6 +74,10 @@ class LinearModel(ABC):
     @abstractmethod
     def hessian(self, floor: float = 0.0) -> Array:
         """Return the sum of c times these second derivatives times outer products of rows, of shape (d, d)."""
+
+    def hessian_block(self, chosen: NDArray[np.intp], floor: float = 0.0) -> Array:
+        """Return the rows and columns of `hessian` for some coordinates."""
+        return self.hessian(floor)[np.ix_(chosen, chosen)]
 
     def combine(self, slopes: Array) -> Vector:
         """Return Σ c θ x + e."""
@@ -180,6 +187,26 @@ class SoftmaxModel(LinearModel):
     def hessian(self, floor: float = 0.0) -> Array:  # noqa: ARG002
         """Return Σ q_i ∇²g_i."""
         return self.inner.hessian(self.w, self.rows, self.q)
+
+    def hessian_block(self, chosen: NDArray[np.intp], floor: float = 0.0) -> Array:  # noqa: ARG002
+        """Return some of Σ q_i ∇²g_i; the rest, which takes K² products where K is large, is not formed."""
+        places, classes = np.divmod(chosen, self.inner.n_classes)
+        used, which = np.unique(places, return_inverse=True)
+        columns = np.stack([self._column(j) for j in used], axis=1)
+        block = np.zeros((chosen.size, chosen.size))
+        step = max(1, _ENTRIES // chosen.size)
+        for first in range(0, len(columns), step):
+            part = slice(first, first + step)
+            x, p, c = columns[part][:, which], self.share[part][:, classes], self.weights[part, None]
+            own = (x * p * c).T @ x
+            block += np.where(classes[:, None] == classes, own, 0.0) - (x * p * c).T @ (x * p)
+        return block
+
+    def _column(self, j: int) -> Vector:
+        """Return an entry of all rows."""
+        one = np.zeros(self.inner.one.shape[1])
+        one[j] = 1.0
+        return self.inner.one.predict(one, self.rows)
 
 
 class VarianceModel(LinearModel):

@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
-import click
+from stoic.cli.terminal import say
 
 
 class Bars:
@@ -34,7 +34,7 @@ class Bars:
         self._update(done, what)
         if not sys.stderr.isatty() and 10 * done // max(1, total) > self._said:
             self._said = 10 * done // max(1, total)
-            click.echo(self._line(done, total), err=True)
+            say(self._line(done, total), err=True)
 
     def _line(self, done: int, total: int) -> str:
         if not total:

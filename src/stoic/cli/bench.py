@@ -2,13 +2,13 @@
 
 import io
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from stoic.cli.main import INTERRUPTED
+from stoic.storage.outputs import check_output
 from stoic.studies.bench.targets import TARGETS
 
 if TYPE_CHECKING:
@@ -16,20 +16,10 @@ if TYPE_CHECKING:
 
 
 def _writable(_ctx: click.Context, _param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file that cannot be written, before anything is measured; return where a link leads."""
-    if path is None:
-        return None
-    try:
-        path = path.resolve()
-        if not path.parent.is_dir():
-            raise click.BadParameter(f"the folder {str(path.parent)!r} does not exist.")
-        if path.exists() and not path.is_file():  # a device would be replaced by a file
-            raise click.BadParameter(f"{str(path)!r} is not a regular file.")
-        with tempfile.NamedTemporaryFile(dir=path.parent):
-            return path
-    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-        reason = getattr(error, "strerror", None) or error
-        raise click.BadParameter(f"{str(path)!r} cannot be written: {reason}.") from error
+    """Refuse a file that cannot be written, before anything is measured."""
+    if path is not None:
+        check_output(path)
+    return path
 
 
 @click.command()

@@ -5,9 +5,12 @@ from typing import Any
 
 import click
 
-from stoic.cli.options import NAMES, with_settings
+from stoic.cli.options import with_settings
+from stoic.cli.reading import reads_tables
+from stoic.cli.terminal import say
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_DATA = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators'
     ("--loss", str, "huber (default), squared, absolute, quantile; for classes logistic."),
     ("--quantile", float, "The level of --loss quantile (0.5)."),
@@ -24,38 +27,28 @@ _OPTIONS = (  # flag, type, help; the defaults and the checks are the estimators
 
 
 @click.command()
-@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--target", default=None, help="The column to predict; LIBSVM files have it by themselves.")
-@click.option("--group", default=None, help="The column that names the groups.")
+@click.argument("data", type=_DATA)
+@reads_tables(missing=("refuse", "drop", "impute"))
 @click.option("--groups-file", type=_FILE, default=None, help="The group of each row, one a line of a text file.")
-@click.option("--weight", default=None, help="A column of weights of the rows within their groups.")
-@click.option("--drop", type=NAMES, default=(), help="Columns to leave out, with commas between them.")
-@click.option(
-    "--missing",
-    type=click.Choice(["refuse", "impute"]),
-    default="refuse",
-    show_default=True,
-    help="impute fills in medians of numbers and most frequent categories.",
-)
-@click.option(
-    "--classify/--regress",
-    "classifies",
-    default=None,
-    help="By default classify where the target is not a number.",
-)
 @with_settings(_OPTIONS)
-@click.option("--standardize/--no-standardize", default=None, help="Scale columns; dense ones are by default.")
+@click.option("--standardize/--no-standardize", default=None, help="Center and scale columns; the default.")
+@click.option(
+    "--test", type=_DATA, default=None, help="A file to test on; by default a fifth of each group's rows."
+)
+@click.option("--no-test", is_flag=True, help="Test nothing: one fit in the place of four.")
 @click.option("--early-stopping", is_flag=True, help="End at the best worst-group loss on rows held out.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of draws and of rows held out.")
 @click.option("--out", type=_FILE, default=Path("model.stoic"), show_default=True, help="The model's file.")
 @click.option("--summary", type=_FILE, default=None, help="The page about it; by default beside the model, .html.")
 def fit(data: Path, **given: Any) -> None:
-    """Fit a linear model for the worst-off groups to the rows of DATA (CSV, Parquet or LIBSVM).
+    """Fit a linear model for the worst-off groups to the rows of DATA (CSV, Parquet, Feather or LIBSVM).
 
-    All columns but those with a role are features; text becomes one column for each category. Writes the model to
-    --out, one file, and a page about it. Nothing is written unless the fit succeeds.
+    All columns but those with a role are features; text becomes one column for each category, dates are numbers.
+    Holds out a fifth of each group's rows, and prints the errors of the groups on these rows, of the fit, of
+    simpler ones and of a constant, with a verdict; then fits all rows. Writes that model to --out, one file, and a
+    page about it. Nothing is written unless the fit succeeds.
     """
     from stoic.fitting.commands import run_fit  # noqa: PLC0415 - heavy, and --help does without
 
     for line in run_fit(data, **given):
-        click.echo(line)
+        say(line)

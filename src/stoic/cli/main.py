@@ -8,6 +8,7 @@ from typing import Any, NoReturn, cast
 import click
 
 from stoic import __version__
+from stoic.cli.terminal import say
 from stoic.errors import InvalidParameter, StoicError
 
 COMMANDS = ("fit", "predict", "inspect", "reproduce", "tails", "report", "bench")
@@ -43,11 +44,24 @@ class _Commands(click.Group):
             _end(str(failure), FAILED)
         except click.Abort:
             _end("interrupted.", INTERRUPTED)
+        except Exception as failure:
+            if not _comes_of_an_interrupt(failure):
+                raise
+            _end("interrupted.", INTERRUPTED)
         sys.exit(code if isinstance(code, int) else DONE)
 
 
+def _comes_of_an_interrupt(failure: BaseException | None) -> bool:
+    """Whether Ctrl-C came while a package was imported, which then raises errors of its own."""
+    while failure is not None:
+        if isinstance(failure, KeyboardInterrupt):
+            return True
+        failure = failure.__cause__ or failure.__context__
+    return False
+
+
 def _end(message: str, code: int) -> NoReturn:
-    click.echo(f"stoic: {' '.join(message.split())}", err=True)
+    say(f"stoic: {' '.join(message.split())}", err=True)
     sys.exit(code)
 
 

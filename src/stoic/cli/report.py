@@ -4,6 +4,9 @@ from pathlib import Path
 
 import click
 
+from stoic.cli.terminal import say
+from stoic.storage.outputs import check_output_folder
+
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
@@ -11,5 +14,6 @@ def report(folder: Path) -> None:
     """Make the tables, the figures and report.html of the experiment in DIR anew, from its store alone."""
     from stoic.studies.outputs import write_outputs  # noqa: PLC0415 - heavy, and --help does without
 
-    click.echo(write_outputs(folder))
-    click.echo(f"The report: {(folder / 'report.html').resolve()}")
+    check_output_folder(folder)
+    say(write_outputs(folder))
+    say(f"The report: {(folder / 'report.html').resolve()}")

@@ -14,6 +14,8 @@ import click
 from stoic.cli.bars import Bars
 from stoic.cli.main import INTERRUPTED
 from stoic.cli.options import with_settings
+from stoic.cli.terminal import say
+from stoic.storage.outputs import check_output_folder
 
 if TYPE_CHECKING:
     from stoic.studies.shared.settings import StudySettings
@@ -69,12 +71,13 @@ def _run(
     from stoic.studies.shared.settings import checked  # noqa: PLC0415
 
     spec = checked(study.settings, given, config)
+    check_output_folder(out)
     _show_settings(spec.model_dump(), out)
     command = shlex.join(["stoic", *sys.argv[1:]])
     with Bars() as bars:
         study.run(spec, out, jobs=jobs, retry_failed=retry_failed, progress=bars.show, command=command)
-    click.echo(write_outputs(out))
-    click.echo(f"The report: {(out / 'report.html').resolve()}")
+    say(write_outputs(out))
+    say(f"The report: {(out / 'report.html').resolve()}")
 
 
 def _shared(out: str, quick: str) -> list[Any]:
@@ -104,7 +107,7 @@ def _interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("stoic: interrupted; what was done is kept, and the same command goes on.", err=True)
+        say("stoic: interrupted; what was done is kept, and the same command goes on.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -116,9 +119,9 @@ def _stop(_signal: int, _frame: object) -> NoReturn:
 
 def _show_settings(settings: Mapping[str, Any], out: Path) -> None:
     """Say with which settings an experiment runs."""
-    click.echo(f"Settings, kept in {out}:")
+    say(f"Settings, kept in {out}:")
     for name, value in settings.items():
-        click.echo(f"  {name} = {_short(value)}")
+        say(f"  {name} = {_short(value)}")
 
 
 def _short(value: Any) -> str:

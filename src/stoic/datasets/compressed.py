@@ -13,6 +13,8 @@ from typing import Any, BinaryIO
 from stoic.errors import InvalidParameter, InvalidProblem
 
 _BLOCK = 1 << 16
+_MUCH = 1 << 28  # bytes that any file may unpack to
+_MOST_UNPACKED = 200  # beyond these, unpacked bytes for one packed: text has 3 to 20
 
 
 class CutOff(InvalidProblem):
@@ -40,7 +42,8 @@ def as_path(path: str | os.PathLike[str]) -> Path:
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading; ``.gz`` and ``.bz2`` are unpacked on the way.
 
-    Reading raises `CutOff` where compressed data end early and `InvalidProblem` where they are damaged.
+    Reading raises `CutOff` where compressed data end early and `InvalidProblem` where they are damaged, or where
+    they unpack to more than 256 MiB and 200 times the size of the file, as no table does.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, path: Path, source: Any) -> None:
         super().__init__()
         self._path, self._source = path, source
+        self._n_left = max(_MUCH, _MOST_UNPACKED * path.stat().st_size)
 
     def readable(self) -> bool:
         return True
@@ -84,6 +88,12 @@ class _Unpacked(io.RawIOBase):
             raise InvalidProblem(
                 f"{self._path}: the compressed data are damaged ({error}); get the file again."
             ) from error
+        self._n_left -= len(data)
+        if self._n_left < 0:
+            raise InvalidProblem(
+                f"{self._path} unpacks to more than {_MOST_UNPACKED} times its size, which no table does; unpack "
+                "it yourself and give the plain file, if you trust it."
+            )
         buffer[: len(data)] = data
         return len(data)
 

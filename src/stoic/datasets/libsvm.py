@@ -16,7 +16,7 @@ from stoic.checks import check_count
 from stoic.datasets import parsed_cache
 from stoic.datasets.compressed import CutOff, as_path, open_bytes
 from stoic.datasets.parsed_cache import CSR
-from stoic.errors import InvalidParameter, InvalidProblem, MissingDependency
+from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.protocols import Vector
 
 _LARGEST_INDEX = 2**31 - 1
@@ -74,8 +74,6 @@ def read_libsvm(
     InvalidProblem
         If the file is not such a data set. The message names the file and the first line at fault, if it is a
         line's.
-    MissingDependency
-        If scikit-learn is not installed.
     OSError
         If there is no such file, or it cannot be read.
 
@@ -194,12 +192,8 @@ def _parse(path: Path, rules: _Rules) -> tuple[CSR, Vector]:
 
 
 def _loader() -> Callable[..., Any]:
-    try:
-        from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - optional, and slow to import
-    except ImportError as error:
-        raise MissingDependency(
-            "reading LIBSVM files needs scikit-learn, which is not installed; run: pip install scikit-learn"
-        ) from error
+    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - slow to import
+
     loader: Callable[..., Any] = load_svmlight_file
     return loader
 
@@ -227,6 +221,7 @@ def _check_result(X: CSR, y: Vector, rules: _Rules) -> None:
 def _find_fault(path: Path, rules: _Rules) -> None:
     """Read the file slowly, line by line, and raise `InvalidProblem` for the first fault."""
     n_rows = n_pairs = 0
+    data = b""
     with open_bytes(path) as file:
         lines = _Lines(file, rules)
         try:
@@ -236,11 +231,18 @@ def _find_fault(path: Path, rules: _Rules) -> None:
                     _check_row(label, pairs, rules)
                     n_rows, n_pairs = n_rows + 1, n_pairs + len(pairs)
         except _FaultError as fault:
-            raise InvalidProblem(f"{path}, line {lines.number}: {fault}.") from None
+            named = (
+                "; a table whose first line names its columns must end in .csv" if _is_header(lines, data) else ""
+            )
+            raise InvalidProblem(f"{path}, line {lines.number}: {fault}{named}.") from None
     if not n_rows:
         raise InvalidProblem(f"{path}: the file has no rows; {_A_LINE}.")
     if not n_pairs and rules.n_features is None:
         raise InvalidProblem(f"{path}: no row lists a feature; {_A_LINE}, or give n_features if all are 0.")
+
+
+def _is_header(lines: _Lines, data: bytes) -> bool:
+    return lines.number == 1 and data[:1].isalpha() and b":" not in data
 
 
 def _check_row(label: bytes, pairs: list[bytes], rules: _Rules) -> None:

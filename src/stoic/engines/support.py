@@ -20,6 +20,8 @@ def missing_parts(problem: Problem, inner: AnyInner) -> list[str]:
     """Return the parts of a problem that the kernels lack."""
     if type(inner) is not GroupLoss:
         return [f"the inner part {inner!r} (only GroupLoss is compiled)"]
+    if inner.is_standardized:
+        return [f"the columns of {inner!r}, which are centered and scaled without being formed"]
     regularizer = problem.regularizer
     bare = regularizer.regularizer if isinstance(regularizer, LeavingLast) else regularizer
     parts = [("loss", inner.loss, inner.loss), ("outer function", problem.outer, problem.outer)]

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stoic.certificate.certificate import Certificate
 from stoic.certificate.certifying import certify
-from stoic.checks import check_count, check_one_of, check_positive, check_probability, check_real
+from stoic.checks import check_count, check_one_of, check_positive, check_probability, check_real, refuse_masks
 from stoic.engines.engine import Status
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.convergence import Convergence, converge
@@ -24,14 +23,15 @@ from stoic.estimators.early_stopping import EarlyStopping, split_by_group
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
 from stoic.estimators.protection import PROTECTIONS, LossProtection, Protection, RegretProtection
 from stoic.estimators.rows import TrainingRows
-from stoic.estimators.scales import Frame, Scaling, TargetScale
+from stoic.estimators.scales import Frame, Scaling, TargetScale, canonical
 from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.temperatures import has_residuals
 from stoic.estimators.training import Trained, Trainer
 from stoic.estimators.watching import Watch
 from stoic.inners.blocks import IntArray
 from stoic.inners.labels import encode_groups
-from stoic.inners.validation import check_sizes, check_weight, refuse_masks
+from stoic.inners.sparse_indices import trusted
+from stoic.inners.validation import check_sizes, check_weight
 from stoic.losses import Loss
 from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, Zero
@@ -107,7 +107,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> CheckedRows:
         refuse_masks(X=X, y=y, groups=groups, sample_weight=sample_weight)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, **how)
+        X, y = validate_data(self, trusted("X", X), y, accept_sparse="csr", dtype=FLOATS, **how)
         if groups is None:
             warnings.warn(  # from this line, whoever calls: a process is told once
                 "groups=None: all rows are one group, so that the plain average loss is minimized and no group is "
@@ -128,7 +128,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return checked columns of rows to predict."""
         check_is_fitted(self)
         refuse_masks(X=X)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        return validate_data(self, trusted("X", X), accept_sparse="csr", dtype=FLOATS, reset=False)
 
     # --- training ---
 
@@ -172,17 +172,16 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._report_convergence(results[-1], reached)
 
     def _rows(self, checked: CheckedRows, frame: Frame) -> TrainingRows:
-        X, y = frame.scaling.apply(checked.X), frame.target.apply(checked.y)
+        (X, scaling), y = frame.scaling.applied(canonical(checked.X)), frame.target.apply(checked.y)
         check_sizes("X", X, checked.X, _LARGEST)
         n_classes = len(getattr(self, "classes_", ()))
-        return TrainingRows(X, y, checked.codes, checked.labels, checked.weight, frame.intercept, n_classes)
+        parts = X, y, checked.codes, checked.labels, checked.weight
+        return TrainingRows(*parts, frame.intercept, n_classes, scaling)
 
     def _scaling(self, X: Any, weight: Vector | None) -> Scaling:
-        if self.standardize == "auto" and sparse.issparse(X):
-            return Scaling.of_wild_columns(X, weight)
         if not self.standardize:
             return Scaling.none(X.shape[1])
-        return Scaling.of(X, weight, centered=bool(self.fit_intercept))
+        return Scaling.of(canonical(X), weight, centered=bool(self.fit_intercept))
 
     def _trainer(self, rows: TrainingRows, unit: float, rng: Generator, stopping: EarlyStopping | None) -> Trainer:
         return Trainer(

@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from stoic.checks import check_one_of
+from stoic.checks import check_one_of, refuse_masks
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
 from stoic.estimators.scales import TargetScale
@@ -180,6 +180,11 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         """Return the most likely classes, of shape (n,)."""
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted."""
+        refuse_masks(y=y, sample_weight=sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def _check_settings(self) -> None:
         check_one_of("loss", self.loss, ("logistic",))

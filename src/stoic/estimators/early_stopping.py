@@ -3,8 +3,10 @@
 import numpy as np
 from numpy.random import Generator
 
+from stoic.errors import InvalidProblem
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scoring import largest_mean
+from stoic.inners.groups import rows_by_group
 from stoic.losses import Loss
 from stoic.protocols import Vector
 from stoic.solve.result import Record
@@ -15,9 +17,14 @@ _DELTA = 0.05  # of a median of means that is off
 def split_by_group(rows: TrainingRows, share: float, rng: Generator) -> tuple[TrainingRows, TrainingRows]:
     """Return rows to train on and rows held out, about a share of each group that counts; one row stays."""
     held, counts = np.zeros(len(rows.y), dtype=bool), np.ones(len(rows.y)) if rows.weight is None else rows.weight
-    for code in range(rows.n_groups):
-        members = rng.permutation(np.flatnonzero((rows.codes == code) & (counts > 0.0)))
+    for group in rows_by_group(rows.codes, rows.n_groups):
+        members = rng.permutation(group[counts[group] > 0.0])
         held[members[: min(len(members) - 1, round(share * len(members)))]] = True
+    if not held.any():
+        raise InvalidProblem(
+            f"early_stopping holds out validation_fraction={share:g} of each group, and no group has rows enough "
+            f"for one; give a larger fraction, larger groups, or early_stopping=False."
+        )
     return rows.part(~held), rows.part(held)
 
 

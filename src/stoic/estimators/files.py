@@ -1,5 +1,6 @@
 """Models in files: one archive without pickle, whose checksum and version are checked when it is read."""
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import fields
@@ -16,16 +17,20 @@ from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.online import Memory
 from stoic.estimators.protection import Levels
 from stoic.estimators.regressor import GroupDRORegressor
+from stoic.estimators.saved_models import NotAModelError, check_saved, labels_of
 from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
 from stoic.regularizers import L1, L2, ElasticNet, Zero
+from stoic.reports.visible import shortened
+from stoic.solve.result import Record
 from stoic.storage.archive import read_archive, write_archive
 
 FORMAT = 1
 """The version of the files that are written; older ones stay readable."""
 
 _MODELS = {kind.__name__: kind for kind in (GroupDRORegressor, GroupDROClassifier)}
-_PARTS = {kind.__name__: kind for kind in (Squared, Huber, Absolute, Quantile, Logistic, Zero, L1, L2, ElasticNet)}
+_LOSSES = {kind.__name__: kind for kind in (Squared, Huber, Absolute, Quantile, Logistic)}
+_PENALTIES = {kind.__name__: kind for kind in (Zero, L1, L2, ElasticNet)}
 _MARK = "stoic model"
 _NOT_SAVED = {"callbacks", "random_state"}  # settings that are not kept: functions, and generators
 _FACTS = ("n_iter_", "n_samples_drawn_", "truncation_", "history_", "converged_", "n_features_in_")
@@ -37,7 +42,8 @@ def save_model(
     """Write a fitted model to one file, in one move.
 
     The file is a ``.npz`` archive of arrays and JSON with a checksum over all of it: no pickle, nothing that runs
-    when it is read. Callbacks and `random_state` are not kept, nor is the certificate, which needs the data.
+    when it is read. Callbacks and `random_state` are not kept, nor the certificate, which needs the data, nor the
+    seconds in the history: the same model is the same bytes.
 
     Parameters
     ----------
@@ -50,7 +56,7 @@ def save_model(
     Raises
     ------
     InvalidParameter
-        If the model is of another kind, or its method is not one with a name.
+        If the model is of another kind, its method is not one with a name, or its numbers are not finite.
     OSError
         If the file cannot be written; an old one is left as it was.
 
@@ -76,6 +82,7 @@ def save_model(
     memory = model.memory_
     labels = {"groups": model.groups_, "classes": getattr(model, "classes_", None)}
     names = getattr(model, "feature_names_in_", None)
+    facts = {name: _as_python(getattr(model, name)) for name in _FACTS}
     meta = {
         "what": _MARK,
         "format": FORMAT,
@@ -84,7 +91,7 @@ def save_model(
         "settings": {name: _as_python(value) for name, value in settings.items()},
         "labels": {name: _labels_to_json(values) for name, values in labels.items() if values is not None},
         "names": None if names is None else [str(name) for name in names],
-        "facts": {name: _as_python(getattr(model, name)) for name in _FACTS},
+        "facts": {**facts, "history_": _timeless(model.history_)},
         "loss": _to_json(memory.loss),
         "penalty": _to_json(memory.regularizer),
         "target": _fields(memory.frame.target),
@@ -102,6 +109,10 @@ def save_model(
     }
     if memory.levels.baselines is not None and memory.levels.scales is not None:
         arrays |= {"baselines": memory.levels.baselines, "group_scales": memory.levels.scales}
+    try:
+        check_saved(arrays, json.loads(json.dumps(meta)))
+    except (NotAModelError, TypeError) as error:
+        raise InvalidParameter(f"the model cannot be saved: {error}; fit it again.") from error
     write_archive(path, arrays, meta)
 
 
@@ -120,16 +131,19 @@ def load_model(path: str | os.PathLike[str]) -> GroupDROModel:
     Raises
     ------
     DamagedFile
-        If the file is not just as `save_model` left it, is something else, or was written by a newer version.
+        If the file is not just as `save_model` left it, is something else, or was written by a newer version; the
+        message says what is wrong. The checksum finds damage; it is no signature.
     OSError
         If there is no such file, or it cannot be read.
     """
     arrays, meta = _read(path)
     try:
+        check_saved(arrays, meta)
         return _model_from(arrays, meta)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        why = shortened(str(error), 200)
         raise DamagedFile(
-            f"{os.fspath(path)} has the right checksum but lacks what a model has ({error!r}); write it again."
+            f"{os.fspath(path)} has the right checksum but is no model as stoic writes it: {why}; write it again."
         ) from error
 
 
@@ -146,9 +160,10 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[s
             f"{os.fspath(path)} is a file of stoic's, but holds no model; give one that save_model wrote."
         )
     written: Any = meta.get("format")
-    if not isinstance(written, int) or written > FORMAT:
+    if type(written) is not int or not 0 < written <= FORMAT:
+        by, form = (shortened(str(one), 20) for one in (meta.get("stoic"), written))
         raise DamagedFile(
-            f"{os.fspath(path)} was written by stoic {meta.get('stoic')} in format {written}, but this version "
+            f"{os.fspath(path)} was written by stoic {by} in format {form}, but this version "
             f"reads formats up to {FORMAT}; install a newer stoic."
         )
     return arrays, meta
@@ -157,9 +172,11 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[s
 def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> GroupDROModel:
     model: Any = _MODELS[meta["kind"]](**meta["settings"])
     is_regressor = meta["kind"] == GroupDRORegressor.__name__
-    labels = {name: _labels_from_json(saved) for name, saved in meta["labels"].items()}
+    model._check_settings()  # noqa: SLF001 - of our own kind
     if not is_regressor:
-        model.classes_ = labels["classes"]
+        model.classes_ = labels_of(meta, "classes")
+    if (meta["loss"]["kind"] == Logistic.__name__) is is_regressor:
+        raise NotAModelError(f"{meta['loss']['kind']} is no loss of a {meta['kind']}")
     if meta["names"] is not None:
         model.feature_names_in_ = np.array(meta["names"], dtype=object)
     for name in _FACTS:
@@ -171,9 +188,9 @@ def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> 
     )
     memory = Memory(
         frame,
-        _from_json(meta["loss"]),
-        _from_json(meta["penalty"]),
-        labels["groups"],
+        _from_json(meta["loss"], _LOSSES),
+        _from_json(meta["penalty"], _PENALTIES),
+        labels_of(meta, "groups"),
         arrays["losses"],
         arrays["counts"],
         meta["curvature"],
@@ -196,10 +213,6 @@ def _labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": "object" if labels.dtype == object else labels.dtype.str, "values": values}
 
 
-def _labels_from_json(saved: Mapping[str, Any]) -> NDArray[Any]:
-    return np.array(saved["values"], dtype=saved["dtype"])
-
-
 def _to_json(part: Any) -> dict[str, Any]:
     return {"kind": type(part).__name__, **_fields(part)}
 
@@ -208,8 +221,13 @@ def _fields(part: Any) -> dict[str, Any]:
     return {field.name: getattr(part, field.name) for field in fields(part) if field.init}
 
 
-def _from_json(saved: Mapping[str, Any]) -> Any:
-    return _PARTS[saved["kind"]](**{name: value for name, value in saved.items() if name != "kind"})
+def _from_json(saved: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
+    return kinds[saved["kind"]](**{name: value for name, value in saved.items() if name != "kind"})
+
+
+def _timeless(history: list[Record]) -> list[Record]:
+    """Return records without their seconds, so that the same fit is the same file."""
+    return [{name: _as_python(value) for name, value in record.items() if name != "seconds"} for record in history]
 
 
 def _as_python(value: Any) -> Any:

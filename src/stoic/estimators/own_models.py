@@ -268,7 +268,7 @@ def _corrections(
     if X.shape[1] > _MOST_COLUMNS:
         columns = ((shared - shared.mean()) / (shared.std() or 1.0))[:, None]
     else:
-        dense: Any = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        dense = rows.columns()
         columns = dense - dense.mean(axis=0)
     level = np.ones((len(shared), 1))
     of_rows = shared, rows.y, codes, n_groups

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from stoic.checks import check_one_of, check_positive, check_probability
+from stoic.checks import check_one_of, check_positive, check_probability, refuse_masks
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
 from stoic.estimators.rows import TrainingRows
@@ -46,7 +46,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     penalty : {"l2", "l1", "elasticnet", "none"}, default "l2"
         r; the intercept is left alone.
     alpha : float or "auto"
-        Its weight, for columns and targets on their scales; "auto" follows the number and size of the rows.
+        Its weight, for columns and targets on their scales; "auto" follows the number and variance of the rows.
     l1_ratio : float, default 0.5
         The share of the L1 term in penalty="elasticnet".
     protect : {"regret", "loss"}, default "regret"
@@ -71,8 +71,9 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         "auto": "newton" where data are small, else the default of `stoic.minimize`; or any method of it.
     fit_intercept : bool, default True
     standardize : bool or "auto"
-        Whether columns are scaled to unit variance, and those of dense X centered; "auto": dense X, and columns of
-        a CSR matrix with a value 10⁴ times as large as nearly all others. A CSR matrix stays one.
+        Whether columns are centered and scaled to unit variance, as "auto" does too; without an intercept to unit
+        mean square. Where a share q < 1/3 of the rows has another value than the rest, the mean square is 3q. A
+        CSR matrix stays one, and gives the model of the array with its numbers.
     budget : int, optional
         Rows to draw in all; by default as many as hold 10⁸ entries (10⁹ with square loss or a
         temperature below 1), between 1 and 300 epochs.
@@ -273,6 +274,11 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted targets, of shape (n,)."""
         return np.asarray(self._columns(X) @ self.coef_ + self.intercept_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², the share of the variance that predictions explain."""
+        refuse_masks(y=y, sample_weight=sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def _check_settings(self) -> None:
         check_one_of("loss", self.loss, REGRESSION_LOSSES)

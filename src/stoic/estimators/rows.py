@@ -8,16 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stoic.estimators.scales import tamed_mean
+from stoic.estimators.drawing import KernelRows
+from stoic.estimators.moments import row_squares, row_squares_of_csr
+from stoic.estimators.scales import Scaling, outlier_size, tamed_mean
 from stoic.estimators.wild import calmed, width_of, within_reach
 from stoic.inners.blocks import IntArray
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
 from stoic.inners.groups import rows_by_group
 from stoic.losses import Loss
-from stoic.protocols import Vector
+from stoic.protocols import Array, Vector
 
 _SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
+_MOST_TRIMMINGS = 3  # of rows that are far from the mean, which they move
 _ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 1e8, 300, 1000  # entries of X that are read by default
 
 
@@ -25,7 +28,8 @@ _ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 1e8, 300, 1000  # entries of X that are r
 class TrainingRows:
     """Checked rows: columns and targets on one scale, group numbers, and weights if there are any.
 
-    With more than two classes, targets are their numbers, and a model has weights for each.
+    With more than two classes, targets are their numbers, and a model has weights for each. Where there is a
+    `scaling`, the columns are those of X, a CSR matrix, centered and scaled by it, which are never formed.
     """
 
     X: Any
@@ -35,6 +39,7 @@ class TrainingRows:
     weight: Vector | None
     intercept: bool
     n_classes: int = 0
+    scaling: Scaling | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -58,18 +63,43 @@ class TrainingRows:
         work = n * d * d / _SMALL if d <= _MOST_DENSE else n * d / _SMALL_BY_PRODUCTS
         return self.n_outputs > 1 or work <= patience
 
-    @property
+    @cached_property
     def squares(self) -> Vector:
-        """‖x‖² of each row."""
+        """‖x − c‖² of each row, where c is the mean of ordinary rows; of ‖x‖² where there is no intercept."""
+        if not self.intercept:
+            return self._squares_about(np.zeros(self.X.shape[1]))
+        counts = np.ones(len(self.y)) if self.weight is None else self.weight
+        for _ in range(_MOST_TRIMMINGS):
+            squares = self._squares_about(np.asarray((counts / counts.sum()) @ self.X, dtype=float))
+            is_wild = (squares > outlier_size(squares, counts)) & (counts > 0.0)
+            if not is_wild.any():
+                break
+            counts = np.where(is_wild, 0.0, counts)
+        return squares
+
+    def _squares_about(self, center: Vector) -> Vector:
+        """Return the squared distances of the rows to a point on the scale of X."""
         if not sparse.issparse(self.X):
-            return np.asarray(np.einsum("ij,ij->i", self.X, self.X, dtype=float))
-        X: Any = self.X
-        return np.ravel(X.astype(float, copy=False).power(2).sum(axis=1))
+            return row_squares(self.X, center)
+        return row_squares_of_csr(
+            self.X, center, np.ones(len(center)) if self.scaling is None else self.scaling.scale
+        )
 
     @property
     def mean_square(self) -> float:
-        """The mean of ‖x‖² over the rows, by their weights; wild rows count like ordinary outliers."""
+        """The mean of `squares` over the rows, by their weights; wild rows count like ordinary outliers."""
         return tamed_mean(self.squares, self.weight)
+
+    def columns(self) -> Array:
+        """Return the columns as an array, on the scale of the model."""
+        if not sparse.issparse(self.X):
+            return np.asarray(self.X, dtype=float)
+        X: Any = self.X
+        filled: Array = X.toarray().astype(float, copy=False)
+        if self.scaling is not None:
+            filled -= self.scaling.center
+            filled /= self.scaling.scale
+        return filled
 
     @property
     def n_effective(self) -> float:
@@ -83,13 +113,22 @@ class TrainingRows:
     def inner(self, loss: Loss) -> GroupLoss | GroupSoftmax:
         """Return the mean losses of a linear model in each group."""
         if self.n_outputs > 1:
-            how: dict[str, Any] = {"sample_weight": self.weight, "intercept": self.intercept}
-            return GroupSoftmax(self.X, self.y, self.codes, n_classes=self.n_classes, **how)
+            return GroupSoftmax(self.X, self.y, self.codes, n_classes=self.n_classes, **self._how)
         return self._checked.with_loss(loss)
 
     @cached_property
     def _checked(self) -> GroupLoss:
-        return GroupLoss(self.X, self.y, self.codes, sample_weight=self.weight, intercept=self.intercept)
+        return GroupLoss(self.X, self.y, self.codes, **self._how)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        how: dict[str, Any] = {"sample_weight": self.weight, "intercept": self.intercept}
+        return how if self.scaling is None else how | {"center": self.scaling.center, "scale": self.scaling.scale}
+
+    @cached_property
+    def for_kernels(self) -> KernelRows | None:
+        """X as kernels read it, scaled in a copy that is made when it is asked for; None: it is so already."""
+        return None if self.scaling is None else KernelRows(self.X, self.scaling)
 
     def within_reach(self, w: Vector, loss: Loss) -> "TrainingRows":
         """Return the rows with no target so far from what w predicts that sums lose their digits to it."""
@@ -111,6 +150,7 @@ class TrainingRows:
             return self
         rows = replace(self, y=y)
         rows.__dict__["_checked"] = self._checked.with_target(y)  # columns are not checked again
+        rows.__dict__["for_kernels"] = self.for_kernels  # nor copied
         return rows
 
     def part(self, chosen: NDArray[Any]) -> "TrainingRows":

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from stoic.errors import InvalidProblem
+from stoic.estimators.moments import moments, shares_apart
 from stoic.inners.blocks import IntArray
 from stoic.inners.groups import rows_by_group
 from stoic.protocols import Array, Vector
@@ -14,9 +15,8 @@ from stoic.protocols import Array, Vector
 _OF_NORMAL = 1.4826
 """The standard deviation of a normal law over its median absolute deviation."""
 
-_SMALL, _LARGE = 1e-140, 1e140  # deviations between them have squares that keep their digits
-_WILD = 1e4  # times the upper quantile of the sizes in a column: a value that dominates it
-_SAMPLE = 100_000  # entries from which the ordinary size of an entry is told
+_COMMON = 3.0  # one over the share of rows apart, from which a column has unit variance
+_TINY, _HUGE = 1e-50, 1e50  # scales between them can be left to be done: sums and squares stay finite
 
 _FARTHEST = 1e100  # units: farther targets would overflow; where losses are lines, all beyond are alike
 _LARGEST_SQUARED = 1e70  # units: squares of squares stay finite
@@ -97,7 +97,7 @@ class Scaling:
     Parameters
     ----------
     center, scale : array of shape (d,)
-        The center is zero where X is sparse: it would fill the matrix. A scale of a constant column is 1.
+        The scale of a constant column is its size.
     """
 
     center: Vector
@@ -109,44 +109,55 @@ class Scaling:
         return cls(np.broadcast_to(0.0, d), np.broadcast_to(1.0, d))
 
     @classmethod
-    def of_wild_columns(cls, X: Any, weight: Vector | None) -> "Scaling":
-        """Return the scaling of those columns of a CSR matrix that one wild value dominates; the others stay."""
-        columns = _wild_columns(X)
-        if columns.size == 0:
-            return cls.none(X.shape[1])
-        scale = np.ones(X.shape[1])
-        scale[columns] = cls.of(X[:, columns], weight, centered=False).scale
-        return cls(np.zeros(X.shape[1]), scale)
-
-    @classmethod
     def of(cls, X: Any, weight: Vector | None, *, centered: bool) -> "Scaling":
-        """Return the scaling to unit variance, and on request to mean zero; rows count by their weights."""
-        shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
-        mean, deviation = _moments(X, shares)
-        extreme = np.flatnonzero(~((deviation > _SMALL) & (deviation < _LARGE)))
-        if extreme.size:  # or constant: once more, with the largest entry for the unit
-            part = X[:, extreme]
-            unit = np.ravel(abs(part).max(axis=0).toarray() if _is_sparse(X) else np.abs(part).max(axis=0))
-            unit = np.where(unit > 0.0, unit, 1.0).astype(float)
-            scaled = part.multiply(1.0 / unit).tocsr() if _is_sparse(X) else part / unit
-            mean[extreme], deviation[extreme] = (unit * moment for moment in _moments(scaled, shares))
-        noise = 10.0 * np.finfo(X.dtype).eps * np.abs(mean)  # of a constant column, by rounding
-        scale = np.where(deviation > noise, deviation, 1.0)
-        return cls(mean if centered and not _is_sparse(X) else np.zeros_like(mean), scale)
+        """Return the scaling to mean zero and unit variance; to unit mean square where it is not to be centered.
 
-    def apply(self, X: Any) -> Any:
-        """Return X scaled, in its own precision and form; X itself where nothing is to be done.
-
-        Rows of an array lie together then; those of data frames lie across memory.
+        Where fewer than a third of the rows, a share q, have another value than the rest, the mean square becomes
+        3q: a column for a rare category would otherwise count as much as the others, on the word of few rows.
+        Rows count by their weights.
         """
-        if not self.center.any() and (self.scale == 1.0).all():
-            return X if _is_sparse(X) else np.ascontiguousarray(X)
-        if _is_sparse(X):
-            scaled = X.data / self.scale.astype(X.dtype)[X.indices]
-            return sparse.csr_array((scaled, X.indices, X.indptr), shape=X.shape)
+        shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+        center, size = moments(X, shares, centered=centered)
+        limits = np.finfo(X.dtype)
+        varies = size > 10.0 * limits.eps * np.abs(center) + limits.tiny  # by more than rounding
+        constant = np.where(center != 0.0, np.abs(center), 1.0)
+        few = np.minimum(_COMMON * shares_apart(X, shares, centered=centered), 1.0)
+        scale = np.divide(size, np.sqrt(few), out=constant, where=varies & (few > 0.0))
+        return cls(center.astype(X.dtype).astype(float), scale)  # the center of a float32 column is a float32
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it leaves all columns as they are."""
+        return bool(not self.center.any() and (self.scale == 1.0).all())
+
+    def applied(self, X: Any) -> tuple[Any, "Scaling | None"]:
+        """Return X scaled, in its own precision and form, and what is left to be done with it.
+
+        All is done in an array; rows lie together then, those of data frames lie across memory. Of a CSR matrix
+        all is left, but for columns of which it would cost digits.
+        """
+        if self.is_none:
+            return (X if sparse.issparse(X) else np.ascontiguousarray(X)), None
+        if sparse.issparse(X):
+            return self._applied_to_csr(X)
         scaled = np.subtract(X, self.center.astype(X.dtype), order="C")
         scaled /= self.scale.astype(X.dtype)
-        return scaled
+        return scaled, None
+
+    def _applied_to_csr(self, X: Any) -> tuple[Any, "Scaling"]:
+        """Center columns without a zero that are far from it, and scale those whose squares overflow or vanish.
+
+        A column with a zero among n rows is no farther than √n deviations.
+        """
+        is_full = np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]
+        shift = np.where(is_full & (np.abs(self.center) >= self.scale), self.center, 0.0)
+        unit = np.where((self.scale < _TINY) | (self.scale > _HUGE), self.scale, 1.0)
+        if not shift.any() and (unit == 1.0).all():
+            return X, self
+        data = X.data - shift.astype(X.dtype)[X.indices]
+        data /= unit.astype(X.dtype)[X.indices]
+        left = Scaling((self.center - shift) / unit, self.scale / unit)
+        return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape), left
 
     def forward(self, W: Array, intercept: Vector) -> tuple[Array, Vector]:
         """Return the models of scaled columns, one a column of W, that predict what those of plain columns do."""
@@ -158,42 +169,18 @@ class Scaling:
         return plain, intercept - self.center @ plain
 
 
-def _is_sparse(X: Any) -> bool:
-    return sparse.issparse(X)
+def canonical(X: Any) -> Any:
+    """Return a matrix with no entry stored twice; X itself where there is none."""
+    if not sparse.issparse(X) or X.has_canonical_format:  # type: ignore[attr-defined]
+        return X
+    summed: Any = X.copy()  # type: ignore[attr-defined]
+    summed.sum_duplicates()
+    return summed
 
 
-def _wild_columns(X: Any) -> IntArray:
-    """Return the columns of a CSR matrix with a value 10⁴ times as large as nearly all others of the column."""
-    sample = X.data if X.nnz <= _SAMPLE else X.data[np.random.default_rng(0).integers(0, X.nnz, _SAMPLE)]
-    sizes = np.abs(sample[sample != 0.0])
-    least = _WILD * float(np.quantile(sizes, 0.1)) if sizes.size else np.inf
-    if max(X.data.max(initial=0.0), -X.data.min(initial=0.0)) <= least:
-        return np.empty(0, dtype=np.intp)
-    columns = np.unique(X.indices[np.abs(X.data) > least])
-    by_column, ordinary = X[:, columns].tocsc(), upper_quantile(sizes)
-    parts = [np.abs(part) for part in np.split(by_column.data, by_column.indptr[1:-1])]
-    are_wild = [part.max() > _WILD * (upper_quantile(part) or ordinary) for part in parts]
-    return np.asarray(columns[np.array(are_wild)], dtype=np.intp)
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _moments(X: Any, shares: Vector) -> tuple[Vector, Vector]:
-    """Return the means and standard deviations of columns; not finite where squares overflow."""
-    if not _is_sparse(X):
-        mean = shares @ X
-        return mean, np.sqrt(_variance(X, mean, shares))
-    X = X.astype(float, copy=False)
-    mean, square = (np.asarray(shares @ power).ravel() for power in (X, X.power(2)))
-    return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
-
-
-def _variance(X: Any, mean: Vector, shares: Vector, *, rows: int = 1 << 11) -> Vector:
-    """Return the variances in two passes, a part of the rows at a time."""
-    total = np.zeros(X.shape[1])
-    for start in range(0, X.shape[0], rows):
-        part = slice(start, start + rows)
-        total += shares[part] @ np.square(X[part] - mean)
-    return total
+def scaled_csr(X: Any, scale: Vector) -> Any:
+    """Return a CSR matrix with its columns divided by their scales, in its own precision."""
+    return sparse.csr_array((X.data / scale.astype(X.dtype)[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from stoic.checks import check_one_of, check_probability
+from stoic.checks import check_one_of, check_probability, refuse_masks
 from stoic.errors import InvalidParameter, InvalidProblem
-from stoic.inners.blocks import IntArray
+from stoic.inners.blocks import IntArray, sums_by
+from stoic.inners.groups import rows_by_group
 from stoic.inners.labels import encode_groups
+from stoic.inners.validation import check_weight
 from stoic.means import MedianOfMeans, median_of_means
 from stoic.protocols import Vector
 
@@ -53,13 +55,20 @@ def worst_group_score(
     >>> worst_group_score([1.0, 2.0, 3.0], [1.0, 2.0, 5.0], groups=["a", "a", "b"])
     -2.0
     """
-    errors, weight = _errors(y_true, y_pred, error, sample_weight)
-    return -largest_mean(errors, encode_groups(groups, len(errors))[1], weight, delta)
+    errors = errors_of(y_true, y_pred, error)
+    labels, codes = encode_groups(groups, len(errors))
+    weight = None if sample_weight is None else check_weight(sample_weight, codes, labels)
+    return -largest_mean(errors, codes, weight, delta)
 
 
 def largest_mean(errors: Vector, codes: IntArray, weight: Vector | None, delta: float | None) -> float:
     """Return the largest mean of a group, or median of means; see `worst_group_score`."""
-    groups = [codes == code for code in np.unique(codes)]
+    _, codes = np.unique(codes, return_inverse=True)
+    n_groups = int(codes.max()) + 1
+    if delta is None:
+        weight = np.ones(len(errors)) if weight is None else weight
+        return float((sums_by(codes, errors * weight, n_groups) / sums_by(codes, weight, n_groups)).max())
+    groups = rows_by_group(codes, n_groups)
     return max(_mean(errors[rows], None if weight is None else weight[rows], delta) for rows in groups)
 
 
@@ -93,7 +102,9 @@ def robust_score(
     >>> robust_score(y, np.zeros(100))
     -1.0
     """
-    errors, weight = _errors(y_true, y_pred, error, sample_weight)
+    errors = errors_of(y_true, y_pred, error)
+    labels, codes = encode_groups(None, len(errors))
+    weight = None if sample_weight is None else check_weight(sample_weight, codes, labels)
     return -_mean(errors, weight, delta)
 
 
@@ -140,15 +151,9 @@ class GroupScorer:
         return request
 
 
-def _errors(y_true: Any, y_pred: Any, error: Any, sample_weight: Any) -> tuple[Vector, Vector | None]:
-    check_consistent_length(y_true, sample_weight)
-    return errors_of(y_true, y_pred, error), None if sample_weight is None else np.asarray(
-        sample_weight, dtype=float
-    )
-
-
 def errors_of(y_true: Any, y_pred: Any, error: str | Callable[[Any, Any], Vector]) -> Vector:
     """Return the error of each row; see `worst_group_score`."""
+    refuse_masks(y_true=y_true, y_pred=y_pred)
     y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(y_true, y_pred)
     if isinstance(error, str):
@@ -162,9 +167,7 @@ def errors_of(y_true: Any, y_pred: Any, error: str | Callable[[Any, Any], Vector
     return errors
 
 
-def _mean(errors: Vector, weight: Vector | None, delta: float | None) -> float:
-    if delta is None:
-        return float(np.average(errors, weights=weight))
+def _mean(errors: Vector, weight: Vector | None, delta: float) -> float:
     wanted = MedianOfMeans(check_probability("delta", delta)).blocks
     order = np.random.default_rng(0).permutation(len(errors))
     terms = errors if weight is None else errors * weight / weight.mean()

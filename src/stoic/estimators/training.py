@@ -9,6 +9,7 @@ from numpy.random import Generator
 from threadpoolctl import threadpool_limits
 
 from stoic.estimators.convergence import converge
+from stoic.estimators.drawing import minimize_by_draws
 from stoic.estimators.protection import Levels, Protection, Yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import spread, weighted_quantile
@@ -188,7 +189,9 @@ class Trainer:
             every = math.ceil(budget / (_records(budget / n) if is_last else _FEWEST_RECORDS))
             more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
         with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
-            return minimize(problem, method, budget, w0=w0, **more, **options)
+            if self.is_exact:
+                return minimize(problem, method, budget, w0=w0, **more, **options)
+            return minimize_by_draws(self.rows.for_kernels, problem, method, budget, w0=w0, **more, **options)
 
     def _reaches(self, moved: TrainingRows, w: Vector) -> bool:
         """Whether w fits a target where it was moved to, so that it is to be moved farther."""

@@ -1,19 +1,21 @@
 """Fit a model to a file, and predict the rows of another."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.errors import DamagedFile, InvalidParameter, InvalidProblem
+from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.files import load_columns, load_model, save_model
 from stoic.estimators.regressor import GroupDRORegressor
-from stoic.fitting.schemas import FileRows, Schema, read_labels
+from stoic.fitting.answer import Answer
+from stoic.fitting.saved_columns import schema_from
+from stoic.fitting.schemas import FileRows, Schema
 from stoic.reports.text_tables import as_csv
 from stoic.storage.atomic import replace_file
 
@@ -22,12 +24,41 @@ Columns: TypeAlias = dict[str, NDArray[Any]]
 _MOST_SHOWN = 5
 
 
+class Rows(NamedTuple):
+    """The rows of a file, how their columns were made, and whether their targets are classes."""
+
+    schema: Schema
+    table: FileRows
+    classifies: bool
+
+
 class Fitted(NamedTuple):
-    """A model, how its columns were made, and the rows it was fitted to."""
+    """A model, how its columns were made, the rows it was fitted to, and how a model like it did on other rows."""
 
     model: GroupDROModel
     schema: Schema
     table: FileRows
+    answer: Answer | None = None
+
+
+def read_file(path: Path, schema: Schema, *, classifies: bool | None = None, labels: Path | None = None) -> Rows:
+    """Return the rows of a file to fit; see `fit_file`."""
+    if labels is not None and schema.group is not None:
+        raise InvalidParameter(
+            f"group={schema.group!r} and labels={str(labels)!r} both name the groups; give one."
+        )
+    schema, table = schema.read(path, classifies=classifies)
+    if labels is not None:
+        table = table.with_labels(labels)
+    return Rows(schema, table, table.classifies)
+
+
+def fit_rows(rows: Rows, settings: Mapping[str, Any]) -> Fitted:
+    """Return a model for the rows of a file; see `fit_file`."""
+    model = (GroupDROClassifier if rows.classifies else GroupDRORegressor)(**settings)
+    table = rows.table
+    fitted = model.fit(table.X, table.y, groups=table.groups, sample_weight=table.weight)
+    return Fitted(fitted, rows.schema, table)
 
 
 def fit_file(
@@ -48,7 +79,7 @@ def fit_file(
     settings : mapping
         Of the estimator.
     classifies : bool, optional
-        Whether targets are classes; by default where they are not numbers.
+        Whether targets are classes; by default text, truth values, 0 and 1, -1 and 1.
     labels : Path, optional
         A text file with the group of each row, in the place of a column.
 
@@ -56,17 +87,7 @@ def fit_file(
     -------
     Fitted
     """
-    if labels is not None and schema.group is not None:
-        raise InvalidParameter(
-            f"group={schema.group!r} and labels={str(labels)!r} both name the groups; give one."
-        )
-    schema, table = schema.read(path, classifies=classifies)
-    if labels is not None:
-        table = table._replace(groups=read_labels(labels, table.X.shape[0]))
-    y: Any = table.y
-    is_class = y.dtype.kind not in "iuf" if classifies is None else classifies
-    model = (GroupDROClassifier if is_class else GroupDRORegressor)(**settings)
-    return Fitted(model.fit(table.X, y, groups=table.groups, sample_weight=table.weight), schema, table)
+    return fit_rows(read_file(path, schema, classifies=classifies, labels=labels), settings)
 
 
 def save_fitted(fitted: Fitted, path: Path) -> None:
@@ -76,24 +97,32 @@ def save_fitted(fitted: Fitted, path: Path) -> None:
 
 def load_fitted(path: Path) -> tuple[GroupDROModel, Schema]:
     """Return a model and its schema from a file."""
-    model, columns = load_model(path), load_columns(path)
-    if columns is None:
-        raise DamagedFile(f"{path} was saved without the columns of a file; load it with stoic.load_model.")
-    return model, Schema.from_json(columns)
+    model = load_model(path)
+    return model, schema_from(path, load_columns(path), model.n_features_in_)
 
 
 def predict_file(
-    model_path: Path, path: Path, *, probabilities: bool = False, new_groups: bool = False
+    model_path: Path,
+    path: Path,
+    *,
+    keep: Sequence[str] = (),
+    probabilities: bool | None = None,
+    new_groups: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> Columns:
-    """Return the predictions of a saved model for the rows of a file, by name.
+    """Return the predictions of a saved model for the rows of a file, by name and in the order of the rows.
 
     Parameters
     ----------
     model_path, path : Path
-    probabilities : bool, default False
-        Whether a classifier's probabilities come with its classes.
+    keep : sequence of str
+        Columns of the file that come before the predictions.
+    probabilities : bool, optional
+        Whether a classifier's probabilities come with its classes; by default they do.
     new_groups : bool, default False
         Whether rows of groups that the model has not seen are predicted; else they are refused.
+    say : callable, optional
+        Called with each sentence on how the file was read.
 
     Raises
     ------
@@ -101,16 +130,23 @@ def predict_file(
         If the columns are not those of the fit, or a group is new.
     """
     model, schema = load_fitted(model_path)
-    table = schema.read_features(path, model.n_features_in_)
+    table = schema.read_features(path, model.n_features_in_, keep)
+    if say is not None:
+        for note in table.notes:
+            say(note)
     if not new_groups and table.groups is not None:
         _check_groups(path, table.groups, model.groups_)
-    columns: Columns = {"prediction": model.predict(table.X)}
-    if probabilities:
-        if not isinstance(model, GroupDROClassifier):
-            raise InvalidParameter(f"{model_path} holds a regression, which has no probabilities.")
+    made: Columns = {"prediction": model.predict(table.X)}
+    if isinstance(model, GroupDROClassifier) and probabilities is not False:
         shares = model.predict_proba(table.X)
-        columns |= {f"probability={name}": shares[:, k] for k, name in enumerate(model.classes_.tolist())}
-    return columns
+        made |= {f"probability={name}": shares[:, k] for k, name in enumerate(model.classes_.tolist())}
+    elif probabilities:
+        raise InvalidParameter(f"{model_path} holds a regression, which has no probabilities.")
+    kept = dict(table.kept or {})
+    twice = next((name for name in kept if name in made), None)
+    if twice is not None:
+        raise InvalidParameter(f"keep={twice!r} is the name of a column of predictions, too; rename it in {path}.")
+    return {**{name: np.array(values, dtype=object) for name, values in kept.items()}, **made}
 
 
 def _check_groups(path: Path, groups: NDArray[Any], known: NDArray[Any]) -> None:

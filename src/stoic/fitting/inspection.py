@@ -12,13 +12,16 @@ from stoic.errors import InvalidProblem
 from stoic.estimators.base import GroupDROModel
 from stoic.estimators.scales import spread
 from stoic.estimators.tail_index import TailIndex, advice, tail_index
+from stoic.fitting.amounts import Amounts
 from stoic.fitting.files import load_fitted
 from stoic.fitting.schemas import FileRows, Schema
 from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
 
 _MOST_WEIGHTS = 20
+_MOST_GAPS = 10
 _FEW_ROWS = 50
+_ROUNDING = 1e-9  # of the largest effect: that of a column without a spread
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,12 @@ def _short(part: Any) -> str:
 def groups_of(model: GroupDROModel) -> Section:
     """Return the groups of a model, the one with the largest loss first."""
     order = np.argsort(-model.group_losses_, kind="stable")
+    amounts = Amounts.like(float(np.abs(model.group_losses_).mean()))
     rows = [
         (
             str(model.groups_[i]),
             f"{model.memory_.counts[i]:,.0f}",
-            f"{model.group_losses_[i]:.4g}",
+            amounts.bare(float(model.group_losses_[i])),
             f"{model.group_weights_[i]:.3f}",
         )
         for i in order
@@ -84,23 +88,39 @@ def groups_of(model: GroupDROModel) -> Section:
 
 
 def _weights(model: GroupDROModel, schema: Schema) -> Section:
-    coef = np.atleast_2d(model.coef_)
+    coef, scale = np.atleast_2d(model.coef_), model.memory_.frame.scaling.scale
     names = schema.names or [f"column {j + 1}" for j in range(coef.shape[1])]
-    size = np.abs(coef * model.memory_.frame.scaling.scale).max(axis=0)
+    effects = coef * scale
+    size = np.abs(effects).max(axis=0)
+    is_used = size > _ROUNDING * size.max(initial=0.0)
     largest = np.argsort(-size, kind="stable")[:_MOST_WEIGHTS]
-    rows = [(names[j], *(f"{one:.4g}" for one in coef[:, j])) for j in largest if size[j] > 0.0]
-    classes = [str(name) for name in getattr(model, "classes_", ())]
-    head = ("column", *(classes if len(coef) > 1 else ["weight"]))
-    n_used = int(np.count_nonzero(size))
-    notes = [f"{n_used:,} of {len(size):,} columns have a weight; those with the largest effect are shown."]
+    rows = [(names[j], *map(_signed, effects[:, j]), *map(_signed, coef[:, j])) for j in largest if is_used[j]]
+    classes = [str(name) for name in getattr(model, "classes_", ())] if len(coef) > 1 else [""]
+    head = ("column", *(f"{what} {name}".strip() for what in ("effect", "weight") for name in classes))
+    n_used = int(np.count_nonzero(is_used))
+    notes = [
+        f"{n_used:,} of {len(size):,} columns have a weight; those with the largest effect are shown: the weight "
+        f"times the scale of the column{_unit_of_effects(model, scale)}."
+    ]
     return Section("Weights", head, rows, notes)
+
+
+def _unit_of_effects(model: GroupDROModel, scale: Vector) -> str:
+    """Return what the scales of the columns are."""
+    if (scale == 1.0).all():
+        return ", which is 1 for all"
+    return ", its standard deviation" if model.memory_.frame.scaling.center.any() else ""
+
+
+def _signed(number: float) -> str:
+    return f"{number:+#.4g}".rstrip(".")
 
 
 def inspect_rows(table: FileRows, schema: Schema) -> list[Section]:
     """Return a description of the rows of a file: targets, tails and groups, and which loss suits them."""
     y: Any = table.y
-    sections = [_columns(table, schema)]
-    if y.dtype.kind not in "iuf":
+    sections = [_columns(table, schema), *_gaps(table)]
+    if table.classifies:
         return [*sections, _classes(y)]
     labels, codes = encode_groups(table.groups, len(y))
     names = [str(label) for label in labels] if table.groups is not None else []
@@ -119,6 +139,19 @@ def _columns(table: FileRows, schema: Schema) -> Section:
         n_text = sum(code.categories is not None for code in schema.encoding.codes)
         rows.append(("columns of text", f"{n_text:,}"))
     return Section("Data", ("", ""), rows)
+
+
+def _gaps(table: FileRows) -> list[Section]:
+    """Return the columns that lack values, the emptiest first."""
+    if table.gaps is None or not table.gaps.counts:
+        return []
+    n_rows = len(table.gaps.rows)
+    worst = sorted(table.gaps.counts.items(), key=lambda pair: -pair[1])
+    rows = [(name, f"{count:,}", f"{count / n_rows:.1%}") for name, count in worst[:_MOST_GAPS]]
+    more = [f"And {len(worst) - _MOST_GAPS:,} more columns."] if len(worst) > _MOST_GAPS else []
+    whole = f"{n_rows - table.gaps.n_rows:,} of {n_rows:,} rows lack no value of the columns to use."
+    remedy = "stoic fit needs --missing drop to use just these, or --missing impute to fill the others in."
+    return [Section("Missing values", ("column", "rows", "share"), rows, [*more, f"{whole} {remedy}"])]
 
 
 def _classes(y: NDArray[Any]) -> Section:

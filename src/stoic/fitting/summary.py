@@ -1,112 +1,112 @@
-"""The page about a fit: one self-contained HTML file with the group picture and the tables."""
+"""The page about a fit: one self-contained HTML file with the answer, pictures and tables."""
 
-import io
-from collections.abc import Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from stoic import __version__
-from stoic.estimators.displays.convergence import ConvergenceDisplay
-from stoic.estimators.displays.group_risk import GroupRiskDisplay
-from stoic.estimators.displays.tail import TailDisplay
+from stoic.fitting.answer import Answer
+from stoic.fitting.answer_tables import legend, page_tables, title
 from stoic.fitting.files import Fitted
 from stoic.fitting.inspection import Section, inspect_rows, model_sections
-from stoic.reports.figures import new_figure
-from stoic.reports.html import Html, element, inert, joined, table, terms
+from stoic.fitting.measuring import measured
+from stoic.fitting.pictures import can_draw, of_convergence, of_groups, of_tails
+from stoic.fitting.plain_text import numbers_of
+from stoic.fitting.rivals import FIT
+from stoic.fitting.trial import Tried
+from stoic.reports.html import Html, element, joined, table, terms
+from stoic.reports.svg import theme
 from stoic.storage.atomic import replace_file
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_LOOK = """svg { display: block; width: 100%; max-width: 36rem; height: auto; margin-bottom: 1rem; }
+main > section:first-child { margin-top: 1rem; }
+"""
+_MOST_LINES = 30  # of a table
 
 
-def write_summary(fitted: Fitted, data: Path, path: Path, notes: Sequence[str] = ()) -> None:
+def write_summary(tried: Tried, data: Path, path: Path) -> None:
     """Write the page about a model that was fitted to a file.
 
     Parameters
     ----------
-    fitted : Fitted
+    tried : Tried
     data : Path
         The file, which the page names.
     path : Path
-    notes : sequence of str
-        Warnings of the fit.
 
     Raises
     ------
     OSError
         If the file cannot be written; an old one is left as it was.
     """
-    replace_file(path, summary_html(fitted, data, notes))
+    replace_file(path, summary_html(tried, data))
 
 
-def summary_html(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
+def summary_html(tried: Tried, data: Path) -> str:
     """Return the page as HTML."""
-    title = f"{fitted.schema.target or data.name}: a model for {len(fitted.model.groups_)} groups"
-    body = joined(
-        [
-            element("p", *(f"{note} " for note in notes), class_="notice") if notes else Html(""),
-            _picture(_risks(fitted), "Mean error of each group"),
-            *(_section(part.title, _shown(part)) for part in model_sections(fitted.model, fitted.schema)),
-            _section("How the fit went", _picture(_convergence(fitted), "Objective against rows drawn")),
-            *(_section(part.title, _shown(part)) for part in inspect_rows(fitted.table, fitted.schema)),
-            _tails(fitted),
-        ]
-    )
+    fitted = tried.fitted
+    heading = f"{fitted.schema.target or data.name}: a model for {len(fitted.model.groups_):,} groups"
+    if len(fitted.model.groups_) == 1:
+        heading = f"{fitted.schema.target or data.name}: a model"
+    body = joined(part for part in _parts(tried) if part)
     style = (files("stoic.reports") / "report_files" / "page.css").read_text(encoding="utf-8")
     head = joined(
         [
             Html('<meta charset="utf-8">'),
             Html(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
             Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-            element("title", title),
-            Html(f"<style>{style}svg {{ max-width: 100%; height: auto; background: white; }}</style>"),
+            element("title", heading),
+            Html(f"<style>{style}{theme()}{_LOOK}</style>"),
         ]
     )
     foot = element("footer", element("p", f"Made by stoic {__version__} from {data.name}."))
-    page = element("body", element("header", element("h1", title)), element("main", body), foot)
+    page = element("body", element("header", element("h1", heading)), element("main", body), foot)
     return f'<!doctype html>\n<html lang="en">\n{element("head", head)}\n{page}\n</html>\n'
 
 
-def _section(title: str, content: Html) -> Html:
-    return element("section", element("h2", title), content)
+def _parts(tried: Tried) -> Iterator[Html]:
+    fitted = tried.fitted
+    if tried.notes:
+        yield element("div", *(element("p", note) for note in tried.notes), class_="notice")
+    yield from _answered(fitted.answer, tried.belongs) if fitted.answer is not None else _untested(fitted)
+    yield from (_section(part) for part in model_sections(fitted.model, fitted.schema))
+    if can_draw():
+        yield element("section", element("h2", "How the fit went"), of_convergence(fitted.model))
+    yield from (_section(part) for part in inspect_rows(fitted.table, fitted.schema))
+    if can_draw() and not hasattr(fitted.model, "classes_"):
+        yield element("section", element("h2", "Tails of the residuals"), of_tails(fitted.model, fitted.table))
+
+
+def _answered(found: Answer, belongs: str) -> Iterator[Html]:
+    """Yield the verdict, and what it is made from."""
+    names = "fit", found.other_name
+    yield element("p", found.verdict(), class_="lead")
+    yield element("p", f"Tested on {found.tested_on}. {belongs}", class_="note")
+    for place, part in enumerate(page_tables(found, _MOST_LINES)):
+        shown = of_groups(found.errors[place], found.other, names, title(found, place))
+        yield element("section", element("h2", part.title), shown, _shown(part))
+    yield terms(dict(legend(found)))
+
+
+def _untested(fitted: Fitted) -> Iterator[Html]:
+    """Yield the errors of the groups on the rows of the fit."""
+    for errors in measured(fitted.model, {FIT: fitted.model}, fitted.table)[:1]:
+        unit = title(Answer(fitted.model, [errors], "", fitted.schema.target), 0)
+        shown = of_groups(errors, FIT, ("", ""), f"{unit} in training")
+        said = element("p", "Nothing was tested: these are errors on rows that the model was fitted to.")
+        yield element("section", element("h2", f"{unit} in training"), said, shown)
+
+
+def _section(part: Section) -> Html:
+    return element("section", element("h2", part.title), _shown(part))
 
 
 def _shown(part: Section) -> Html:
     notes = [element("p", note) for note in part.notes]
     if not any(part.head):
         return joined([terms({str(name): value for name, value in part.rows}), *notes])
-    return joined([table("", part.head, part.rows), *notes])
-
-
-def _risks(fitted: Fitted) -> Any:
-    model, rows = fitted.model, fitted.table
-    groups = rows.groups if rows.groups is not None else ["all"] * rows.X.shape[0]
-    error = "zero-one" if hasattr(model, "classes_") else "absolute"
-    figure = new_figure((6.5, 1.2 + 0.3 * len(model.groups_)))
-    GroupRiskDisplay.from_estimator(model, rows.X, rows.y, groups=groups, error=error, ax=figure.subplots())
-    return figure
-
-
-def _convergence(fitted: Fitted) -> Any:
-    figure = new_figure((6.5, 3.4))
-    ConvergenceDisplay.from_estimator(fitted.model, figure.subplots())
-    return figure
-
-
-def _tails(fitted: Fitted) -> Html:
-    y: Any = fitted.table.y
-    if hasattr(fitted.model, "classes_"):
-        return Html("")
-    figure = new_figure((8.5, 3.4))
-    residuals = fitted.model.predict(fitted.table.X)
-    TailDisplay.from_predictions(y, residuals, groups=fitted.table.groups, axes=figure.subplots(1, 2))
-    return _section("Tails of the residuals", _picture(figure, "Hill plot and share of rows beyond a distance"))
-
-
-def _picture(figure: Any, what: str) -> Html:
-    """Return a figure as SVG in the page, with a name for those who do not see it."""
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue()
-    svg = text[text.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{inert(what)}"', 1)
-    return element("figure", Html(svg))
+    rows = part.rows[:_MOST_LINES]
+    if len(part.rows) > len(rows):
+        notes.insert(0, element("p", f"And {len(part.rows) - len(rows):,} more.", class_="note"))
+    return joined([table("", part.head, rows, numbers=numbers_of(part)), *notes])

@@ -51,6 +51,11 @@ def means_over_blocks(samples: Array, blocks: int) -> Array:
     return means.T
 
 
+def means_by(numbers: IntArray, terms: Array, count: int) -> Array:
+    """Return the means of the terms that have the numbers 0, ..., count - 1, each of which some have."""
+    return sums_by(numbers, terms, count) / np.bincount(numbers, minlength=count)
+
+
 def sums_by(numbers: IntArray, terms: Array, count: int) -> Array:
     """Return the sums of the terms that have the numbers 0, ..., count - 1."""
     sums: Any = np.bincount(numbers, terms, count)  # NumPy's stubs overlook that weights make it float

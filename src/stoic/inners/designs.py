@@ -196,7 +196,7 @@ class DenseDesign(Design):
         return np.asarray((rows * c).T @ rows)
 
     def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
-        return np.asarray(c @ np.square(rows))
+        return np.asarray(c @ np.square(rows, dtype=np.float64))
 
     def _needs_conversion(self) -> bool:
         return self.X.dtype != np.float64 or not self.X.flags.forc
@@ -233,40 +233,7 @@ class CSRDesign(Design):
 
     def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
         rows.sum_duplicates()  # rows are a copy
-        return np.asarray(rows.power(2).T @ c)
+        return np.asarray(rows.astype(np.float64, copy=False).power(2).T @ c)
 
     def _needs_conversion(self) -> bool:
         return bool(self.X.dtype != np.float64)
-
-
-class OverRows:
-    """Base of inner parts over the rows of a design: batches of rows, and products with them."""
-
-    _design: Design
-
-    def everything(self) -> RowBatch:
-        """Return all rows as one batch; each counts by its weight."""
-        return RowBatch(None)
-
-    def predict(self, w: Vector, batch: RowBatch) -> Array:
-        """Return xᵀw of the rows, in the shape of ``batch.rows``; (n,) for all rows. It is linear in w."""
-        return self._design.predict(w, batch)
-
-    def combine(self, c: Array, batch: RowBatch) -> Vector:
-        """Return the sum of the rows times `c`, which has the shape of what `predict` returns: its transpose."""
-        return self._design.combine(c, batch)
-
-    def gram(self, c: Vector) -> Array:
-        """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
-        return self._design.gram(c)
-
-    def gram_diagonal(self, c: Vector) -> Vector:
-        """Return the diagonal of `gram`, without forming the matrix."""
-        return self._design.gram_diagonal(c)
-
-
-def make_design(X: Matrix, *, intercept: bool = False) -> Design:
-    """Return the design for X, which is an array or a CSR matrix after checks."""
-    if sparse.issparse(X):
-        return CSRDesign(X, intercept=intercept)
-    return DenseDesign(X, intercept=intercept)

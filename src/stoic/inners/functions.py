@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from stoic.checks import check_count
+from stoic.checks import check_count, refuse_masks
 from stoic.errors import IncompatibleParts, InvalidParameter, InvalidProblem
 from stoic.inners.blocks import block_bounds
 from stoic.protocols import Array, Vector
@@ -186,6 +186,7 @@ def _evaluate(name: str, function: Any, w: Vector, samples: Samples, shape: tupl
 
 
 def _check_returned(call: str, returned: Any, shape: tuple[int, ...], letters: str) -> Array:
+    refuse_masks(**{call: returned})
     array = np.asarray(returned, dtype=np.float64)
     if array.shape != shape:
         raise IncompatibleParts(f"{call} returned the shape {array.shape}, but {letters} = {shape} is required.")
@@ -206,6 +207,7 @@ def _check_shape(shape: Any) -> tuple[int, int]:
 
 def _check_samples(name: str, samples: Any) -> Samples:
     """Return an array, or a tuple of arrays of one length."""
+    refuse_masks(**{name: samples})
     if isinstance(samples, tuple):
         arrays = tuple(np.asarray(part) for part in samples)
         lengths = [part.shape[:1] for part in arrays]

@@ -8,11 +8,12 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from stoic.inners.blocks import means_over_blocks, require_one_block, sums_by
-from stoic.inners.designs import Matrix, OverRows, RowBatch, make_design
+from stoic.inners.designs import Matrix, RowBatch
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
 from stoic.inners.named_losses import resolve_loss
-from stoic.inners.validation import check_matrix, check_vector, check_weight
+from stoic.inners.over_rows import OverRows, make_design
+from stoic.inners.validation import check_by_column, check_matrix, check_scale, check_vector, check_weight
 from stoic.losses import Loss
 from stoic.protocols import Array, Vector
 
@@ -40,6 +41,9 @@ class GroupLoss(OverRows):
         never drawn.
     intercept : bool, default False
         Whether the model has an intercept: the last coordinate of w, which regularizers leave alone.
+    center, scale : array of shape (columns,), optional
+        The model is one of the columns (x - center) / scale, zero and one by default. These are never formed: X
+        stays as it is, sparse if it is. Solvers then run in the plain engine, as kernels read X as it is.
 
     Attributes
     ----------
@@ -47,6 +51,8 @@ class GroupLoss(OverRows):
         The sorted labels; output i of the inner function is the mean loss of ``group_labels[i]``.
     X, y, loss, intercept, grouped_rows
         What the object was made from, after checks.
+    center, scale : array of shape (columns,) or None
+        None where neither was given.
 
     Raises
     ------
@@ -73,6 +79,14 @@ class GroupLoss(OverRows):
     >>> batch = inner.draw(10, np.random.default_rng(0))
     >>> inner.jacobian(np.array([2.0]), batch, blocks=5).shape
     (5, 2, 1)
+
+    Columns that are centered and scaled, and a sparse matrix that stays sparse:
+
+    >>> from scipy import sparse
+    >>> years = sparse.csr_array([[1999.0], [2001.0], [0.0]])
+    >>> inner = GroupLoss(years, y, intercept=True, center=[2000.0], scale=[10.0])
+    >>> inner.predict(np.array([1.0, 5.0]), inner.everything()).round(6).tolist()
+    [4.9, 5.1, -195.0]
     """
 
     n_samples: int
@@ -87,6 +101,8 @@ class GroupLoss(OverRows):
         loss: str | Loss = "squared",
         sample_weight: ArrayLike | None = None,
         intercept: bool = False,
+        center: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
     ) -> None:
         self.loss = resolve_loss(loss)
         self.intercept = bool(intercept)
@@ -97,10 +113,11 @@ class GroupLoss(OverRows):
         self.group_labels, codes = encode_groups(groups, self.n_samples)
         weight = None if sample_weight is None else check_weight(sample_weight, codes, self.group_labels)
         self.grouped_rows = GroupedRows(codes, len(self.group_labels), weight)
-        self._design = make_design(self.X, intercept=self.intercept)
+        self.center, self.scale = self._checked_columns(center, scale)
+        self._design = make_design(self.X, intercept=self.intercept, center=self.center, scale=self.scale)
 
     def __repr__(self) -> str:
-        kind = "dense" if isinstance(self.X, np.ndarray) else "CSR"
+        kind = ("dense" if isinstance(self.X, np.ndarray) else "CSR") + ", standardized" * self.is_standardized
         return (
             f"GroupLoss({self.n_samples} rows, {self.X.shape[1]} columns, {kind}, {self.n_groups} groups, "
             f"loss={self.loss}, intercept={self.intercept})"
@@ -120,10 +137,30 @@ class GroupLoss(OverRows):
         other._check_target()  # noqa: SLF001 - of its own kind
         return other
 
+    def with_matrix(self, X: Matrix) -> "GroupLoss":
+        """Return the same rows with other columns, checked before: those of X as they are, not standardized."""
+        other = copy.copy(self)
+        other.X, other.center, other.scale = X, None, None
+        other._design = make_design(X, intercept=self.intercept)  # noqa: SLF001 - of its own kind
+        return other
+
+    def _checked_columns(self, center: Any, scale: Any) -> tuple[Vector | None, Vector | None]:
+        """Return both, or neither where none is given."""
+        if center is None and scale is None:
+            return None, None
+        d = self.X.shape[1]
+        center = np.zeros(d) if center is None else check_by_column("center", center, d)
+        return center, np.ones(d) if scale is None else check_scale(scale, d)
+
     def _check_target(self) -> None:
         check_target = getattr(self.loss, "check_target", None)
         if check_target is not None:
             check_target(self.y)
+
+    @property
+    def is_standardized(self) -> bool:
+        """Whether the columns are (x - center) / scale, so that X alone is not what the model is of."""
+        return self.scale is not None
 
     @property
     def n_groups(self) -> int:

@@ -25,7 +25,7 @@ class GroupSoftmax:
 
     Parameters
     ----------
-    X, groups, sample_weight, intercept
+    X, groups, sample_weight, intercept, center, scale
         As for `GroupLoss`.
     y : array of int of shape (n,)
         Classes 0, …, K − 1.
@@ -57,9 +57,12 @@ class GroupSoftmax:
         n_classes: int,
         sample_weight: ArrayLike | None = None,
         intercept: bool = False,
+        center: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
     ) -> None:
         self.n_classes = check_count("n_classes", n_classes, low=2)
-        self.one = GroupLoss(X, y, groups, sample_weight=sample_weight, intercept=intercept)
+        how: dict[str, Any] = {"sample_weight": sample_weight, "intercept": intercept}
+        self.one = GroupLoss(X, y, groups, center=center, scale=scale, **how)
         self.y = self.one.y.astype(np.intp)
         wrong = (self.one.y != self.y) | (self.y < 0) | (self.y >= self.n_classes)
         if wrong.any():

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.inners.blocks import means_over_blocks, require_one_block
-from stoic.inners.designs import Matrix, OverRows, RowBatch, make_design
+from stoic.inners.designs import Matrix, RowBatch
 from stoic.inners.groups import GroupedRows
+from stoic.inners.over_rows import OverRows, make_design
 from stoic.inners.validation import check_matrix
 from stoic.protocols import Array, Vector
 

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from stoic.checks import refuse_masks
 from stoic.errors import InvalidProblem
 from stoic.inners.blocks import IntArray
 from stoic.inners.designs import DenseMatrix, Matrix
 from stoic.inners.gathered import CSRMatrix
+from stoic.inners.sparse_indices import check_indices, row_of
 from stoic.protocols import Vector
 
 _CHUNK = 1 << 20  # numbers looked at a time when the place of a bad one is sought
@@ -39,8 +41,7 @@ def check_matrix(name: str, X: Any) -> Matrix:
     _check_shape(name, matrix.shape)
     if isinstance(matrix, np.ndarray):
         return _check_dense(name, matrix, X)
-    if matrix.format == "csr":
-        check_csr(name, matrix)  # before any conversion, which would trust the index arrays
+    check_indices(name, matrix)
     return _check_sparse_entries(name, _as_floats(name, matrix.tocsr()))
 
 
@@ -57,6 +58,32 @@ def check_vector(name: str, values: Any, n_rows: int) -> Vector:
     bad = _first_not_finite(numbers)
     if bad is not None:
         raise InvalidProblem(f"{name}[{bad[0]}] is {numbers[bad]}; remove the row or fill it in.")
+    return numbers
+
+
+def check_by_column(name: str, values: Any, n_columns: int) -> Vector:
+    """Return `values` as a float64 array of finite numbers, one for each column, or raise."""
+    numbers: Vector = _as_floats(name, _as_array(name, values)).astype(np.float64, copy=False)
+    if numbers.shape != (n_columns,):
+        raise InvalidProblem(
+            f"{name} has shape {numbers.shape}, but X has {n_columns} columns; give one number for each column."
+        )
+    bad = _first_not_finite(numbers)
+    if bad is not None:
+        raise InvalidProblem(
+            f"{name}[{bad[0]}] is {numbers[bad]}, but a finite number is required for each column."
+        )
+    return numbers
+
+
+def check_scale(scale: Any, n_columns: int) -> Vector:
+    """Return the scales of the columns, all of them positive."""
+    numbers = check_by_column("scale", scale, n_columns)
+    if numbers.min() <= 0.0:
+        column = int(np.argmax(numbers <= 0.0))
+        raise InvalidProblem(
+            f"scale[{column}] = {numbers[column]:g}; scales must be > 0: give 1 for a constant column."
+        )
     return numbers
 
 
@@ -82,57 +109,17 @@ def check_sizes(name: str, X: Matrix, given: Matrix, largest: float) -> None:
     if max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) <= largest:
         return
     place = int(np.argmax(np.abs(values)))
-    row, column = divmod(place, X.shape[1]) if values is X else (_row_of(X, place), int(X.indices[place]))
+    row, column = divmod(place, X.shape[1]) if values is X else (row_of(X, place), int(X.indices[place]))
     raise InvalidProblem(
         f"{name} is {given[row, column]:g} in row {row}, column {column}, too large to compute with; correct or "
         f"remove the row, or let fit scale its column by standardize=True."
     )
 
 
-def refuse_masks(**arrays: Any) -> None:
-    """Raise `InvalidProblem` if an array has masked entries: what lies under a mask would be used."""
-    for name, array in arrays.items():
-        if np.ma.is_masked(array):
-            raise InvalidProblem(f"{name} has masked entries; remove their rows or fill them in.")
-
-
 def check_length(name: str, length: int, n_rows: int) -> None:
     """Raise `InvalidProblem` unless there is one entry for each row of X."""
     if length != n_rows:
         raise InvalidProblem(f"{name} has {length} entries, but X has {n_rows} rows; give one entry for each row.")
-
-
-def check_csr(name: str, X: CSRMatrix) -> None:
-    """Raise `InvalidProblem` unless the index arrays of a CSR matrix stay within its data and columns."""
-    indptr, n_rows, n_columns = X.indptr, X.shape[0], X.shape[1]
-    if len(indptr) != n_rows + 1 or indptr[0] != 0:
-        raise InvalidProblem(
-            f"{name}.indptr has {len(indptr)} entries that start with {indptr[:1].tolist()}, but a CSR "
-            f"matrix of {n_rows} rows needs {n_rows + 1} entries that start with 0; build the matrix again."
-        )
-    falls = indptr[1:] < indptr[:-1]
-    if falls.any():
-        row = int(np.argmax(falls))
-        raise InvalidProblem(
-            f"{name}.indptr falls from {indptr[row]} to {indptr[row + 1]} at row {row}, but must not "
-            f"decrease; if it has wrapped around at 2**31, build the matrix with int64 indices."
-        )
-    if not indptr[-1] == len(X.indices) == len(X.data):
-        raise InvalidProblem(
-            f"{name}.indptr ends at {indptr[-1]}, but there are {len(X.indices)} indices and {len(X.data)} "
-            f"data; the three must agree: call {name}.prune() or build the matrix again."
-        )
-    _check_columns(name, X, n_columns)
-
-
-def _check_columns(name: str, X: CSRMatrix, n_columns: int) -> None:
-    if len(X.indices) == 0 or (X.indices.min() >= 0 and X.indices.max() < n_columns):
-        return
-    place = int(np.argmax((X.indices < 0) | (X.indices >= n_columns)))
-    raise InvalidProblem(
-        f"{name}.indices[{place}] = {X.indices[place]} in row {_row_of(X, place)} is no column of the "
-        f"{n_columns} that {name} has; if it wrapped around at 2**31, build the matrix with int64 indices."
-    )
 
 
 def _check_shape(name: str, shape: tuple[int, ...]) -> None:
@@ -161,14 +148,10 @@ def _check_sparse_entries(name: str, X: CSRMatrix) -> CSRMatrix:
     if bad is not None:
         place = bad[0]
         raise InvalidProblem(
-            f"{name} is {X.data[place]} in row {_row_of(X, place)}, column {X.indices[place]}; "
+            f"{name} is {X.data[place]} in row {row_of(X, place)}, column {X.indices[place]}; "
             f"remove the row or fill the value in."
         )
     return X
-
-
-def _row_of(X: CSRMatrix, place: int) -> int:
-    return int(np.searchsorted(X.indptr, place, side="right")) - 1
 
 
 def _as_array(name: str, values: Any) -> NDArray[Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stoic.checks import refuse_masks
 from stoic.errors import InvalidParameter
 from stoic.protocols import Vector
 
@@ -52,6 +53,7 @@ def less_baseline(baseline: Vector | None, u: Vector) -> Vector:
 
 def finite_vector(name: str, values: ArrayLike) -> Vector:
     """Return values as a vector; raise `InvalidParameter` unless it is nonempty and finite."""
+    refuse_masks(**{name: values})
     try:
         vector = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -16,6 +16,7 @@ from stoic.problem import Problem
 from stoic.protocols import Array, Vector
 
 _PIECE = 1 << 13
+_ENTRIES = 1 << 21  # of z that are held at a time: 16 MB
 
 
 def product(x: Vector, y: Vector) -> float:
@@ -108,8 +109,8 @@ class LinearSample(Sample):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it consists of sparse rows."""
-        return not isinstance(self.inner.X, np.ndarray)
+        """Whether it consists of sparse rows; no row that is centered is sparse."""
+        return not (isinstance(self.inner.X, np.ndarray) or self.inner.is_standardized)
 
     def value(self, w: Vector) -> Vector:
         """Return the mean of g(w; ξ)."""
@@ -137,11 +138,15 @@ class LinearSample(Sample):
         return self.inner.combine(ahead - behind, self.rows)
 
     def jacobian_change(self, w: Vector, step: Vector) -> float:
-        """Return the Frobenius norm of the change of z, one row of it after another."""
+        """Return the Frobenius norm of the change of z, some rows of it after others."""
         ahead, behind = (self.inner.slopes_at(prediction, self.rows) for prediction in self._around(w, step))
-        change = (ahead - behind) / self.size
-        alone = np.eye(len(change))[:, :, None]
-        return math.hypot(*(length(self.inner.combine(one * change, self.rows)) for one in alone))
+        change, some = ahead - behind, max(1, _ENTRIES // self.inner.shape[1])
+        norms = []
+        for first in range(0, len(change), some):
+            part = slice(first, first + some)
+            rows = self.rows if some >= len(change) else RowBatch(self.rows.rows[part])  # type: ignore[index]
+            norms.append(length(self.inner.means_of(change[part], rows).ravel()))
+        return math.hypot(*norms)
 
     def forget(self) -> None:
         """Let go of the rows that were gathered."""

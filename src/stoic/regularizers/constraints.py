@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stoic.checks import check_positive
+from stoic.checks import check_positive, refuse_masks
 from stoic.errors import InvalidParameter
 from stoic.protocols import Vector
 
@@ -116,6 +116,7 @@ class Simplex:
 
 def floats(name: str, values: ArrayLike) -> Vector:
     """Return values as a read-only array; raise `InvalidParameter` where they are not numbers."""
+    refuse_masks(**{name: values})
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

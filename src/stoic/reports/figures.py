@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLE: dict[str, Any] = {
+STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so figures are alike on every machine
     "font.size": 8.0,
     "axes.labelsize": 8.0,
@@ -50,14 +50,20 @@ def drawing(path: Path, size: tuple[float, float]) -> "Iterator[Figure]":
     OSError
         If a file cannot be written; an old one is left as it was.
     """
-    mpl = _matplotlib()
-    with mpl.rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = new_figure(size)
         yield figure
         for kind, metadata in _UNDATED.items():
             buffer = io.BytesIO()
             figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
             replace_file(path.with_name(f"{path.name}.{kind}"), buffer.getvalue())
+
+
+@contextmanager
+def rc_context(style: dict[str, Any]) -> Iterator[None]:
+    """Draw in a style."""
+    with _matplotlib().rc_context(style):
+        yield
 
 
 def axes_for(ax: "Axes | None", size: tuple[float, float]) -> "Axes":

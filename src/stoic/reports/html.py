@@ -1,12 +1,14 @@
 """Pieces of HTML, and of JSON for its charts; whatever is text is escaped here."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from stoic.reports.visible import visible
 
 Chart: TypeAlias = dict[str, Any]
 """An id, a kind that the page's script can draw, and what that kind needs."""
@@ -21,12 +23,14 @@ class Html(str):
 def inert(text: object) -> Html:
     """Return anything as HTML that shows it as it is, with λ_reg and ± set as in print.
 
+    Signs that turn the direction of a line are written out; see `visible`.
+
     Examples
     --------
     >>> inert("a < b"), inert(Html("a <b>b</b>"))
     ('a &lt; b', 'a <b>b</b>')
     """
-    return text if isinstance(text, Html) else Html(_typeset(escape(str(text))))
+    return text if isinstance(text, Html) else Html(_typeset(escape(visible(text, kept="\n\t"))))
 
 
 def _typeset(text: str) -> str:
@@ -45,7 +49,9 @@ def element(tag: str, /, *content: object, **attributes: object) -> Html:
 
 
 def _attributes(pairs: Mapping[str, object]) -> str:
-    return "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(str(text))}"' for key, text in pairs.items())
+    return "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(text))}"' for key, text in pairs.items()
+    )
 
 
 def joined(parts: Iterable[Html]) -> Html:
@@ -54,7 +60,12 @@ def joined(parts: Iterable[Html]) -> Html:
 
 
 def table(
-    caption: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, best: Sequence[int] = ()
+    caption: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    best: Sequence[int] = (),
+    numbers: Container[int] = (),
 ) -> Html:
     """Return a table in a box that scrolls sideways by itself; the first column holds the names of the rows.
 
@@ -65,17 +76,23 @@ def table(
     rows : iterable of sequences
     best : sequence of int
         Rows to set off.
+    numbers : container of int
+        Columns of numbers, which are set flush right.
     """
-    top = element("tr", *(element("th", name, scope="col") for name in head))
-    body = [_row(row, is_best=place in best) for place, row in enumerate(rows)]
+    top = element("tr", *(_cell("th", name, j in numbers, scope="col") for j, name in enumerate(head)))
+    body = [_row(row, numbers, is_best=place in best) for place, row in enumerate(rows)]
     content = element("caption", caption), element("thead", top), element("tbody", *body)
     return element(
         "div", element("table", *content), class_="scroll", tabindex=0, role="region", aria_label=caption
     )
 
 
-def _row(row: Sequence[object], *, is_best: bool) -> Html:
-    cells = (element("td", cell) for cell in row[1:])
+def _cell(tag: str, content: object, is_number: bool, **attributes: object) -> Html:
+    return element(tag, content, **attributes, **({"class_": "number"} if is_number else {}))
+
+
+def _row(row: Sequence[object], numbers: Container[int], *, is_best: bool) -> Html:
+    cells = (_cell("td", cell, j in numbers) for j, cell in enumerate(row[1:], 1))
     first = element("th", row[0], scope="row")
     return element("tr", first, *cells, class_="best") if is_best else element("tr", first, *cells)
 

@@ -5,6 +5,8 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from stoic.reports.visible import visible
+
 Row = tuple[Any, ...]
 
 
@@ -24,13 +26,14 @@ def as_csv(columns: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> str:
-    r"""Return rows in columns of plain text.
+    r"""Return rows in columns of plain text, one line a row whatever their texts hold.
 
     Examples
     --------
     >>> in_columns([["method", "gap"], ["rrosc", "1"]])
     'method  gap\nrrosc   1'
     """
+    rows = [[visible(text) for text in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
@@ -50,6 +53,6 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _inert(text: str) -> str:
     """Return text that Markdown shows as it is, on one line."""
-    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = visible(" ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = "".join(f"\\{sign}" if sign in "\\`*|" else sign for sign in text)
     return text.replace("](", "\\](")  # a link

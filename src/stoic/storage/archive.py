@@ -1,7 +1,9 @@
 """Archives of arrays and settings: ``.npz`` files with a checksum, written atomically, without pickle."""
 
+import errno
 import hashlib
 import json
+import math
 import os
 import re
 import zipfile
@@ -24,6 +26,7 @@ _SEAL_SIZE = len(_MARK) + 2 * hashlib.sha256().digest_size
 _NO_COMMENT = b"\0\0"  # the last field of a zip file is the length of its comment
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _CHUNK = 1 << 20
+_MOST_TEXT = 1 << 25  # bytes of the settings: JSON takes up to thirty times as much memory
 
 
 def write_archive(path: str | os.PathLike[str], arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
@@ -59,7 +62,7 @@ def write_archive(path: str | os.PathLike[str], arrays: Mapping[str, Any], meta:
     """
     members = {name: _storable(name, array) for name, array in arrays.items()}
     text = _as_json(meta)
-    with replacing(Path(os.path.realpath(path))) as file:
+    with replacing(Path(path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             # ZipInfo's date is a constant: the same content gives the same bytes.
             archive.writestr(zipfile.ZipInfo(_META), text)
@@ -87,7 +90,8 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
     Raises
     ------
     DamagedFile
-        If the file is not just as `write_archive` left it.
+        If the file is not just as `write_archive` left it; nothing that is larger than the file is unpacked to see
+        that. The checksum is no signature: who alters a file can give it the right one.
     OSError
         If there is no such file, or it cannot be read.
 
@@ -106,23 +110,55 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[Arrays, dict[str, Any]]:
         _check_seal(path, file)
         try:
             with zipfile.ZipFile(file) as archive:
-                return _read_members(archive)
-        except (OSError, MemoryError):
+                return _read_members(archive, file.seek(0, os.SEEK_END))
+        except MemoryError:
             raise
         except Exception as error:  # made by hand with the right checksum: zipfile, NumPy and json raise anything
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a place outside the file
+                raise
             raise _damaged(path, f"has the right checksum but cannot be read ({error})") from error
 
 
-def _read_members(archive: zipfile.ZipFile) -> tuple[Arrays, dict[str, Any]]:
+def _read_members(archive: zipfile.ZipFile, size: int) -> tuple[Arrays, dict[str, Any]]:
+    _check_sizes(archive.infolist(), size)
     meta = json.loads(archive.read(_META))
     if not isinstance(meta, dict):
         raise TypeError(f"{_META} holds no mapping")
     arrays: Arrays = {}
-    for name in archive.namelist():
-        if name != _META:
-            with archive.open(name) as member:
-                arrays[name.removesuffix(".npy")] = npy.read_array(member, allow_pickle=False)
+    for entry in archive.infolist():
+        if entry.filename != _META:
+            with archive.open(entry) as member:
+                _check_shape(member, entry)
+                arrays[entry.filename.removesuffix(".npy")] = npy.read_array(member, allow_pickle=False)
     return arrays, meta
+
+
+def _check_sizes(entries: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuse, before anything is unpacked, what takes more memory than the file, or has a name twice."""
+    names = [entry.filename for entry in entries]
+    twice = next((name for name in names if names.count(name) > 1), None) if len({*names}) < len(names) else None
+    if twice is not None:
+        raise ValueError(f"{twice} is in it twice")
+    for entry in entries:
+        if entry.filename != _META and not (entry.filename.endswith(".npy") and _NAME.fullmatch(entry.filename)):
+            raise ValueError(f"{entry.filename!r} is the name of no array")
+        if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
+            raise ValueError(f"{entry.filename} is compressed, as stoic writes nothing")
+        if entry.filename == _META and entry.file_size > _MOST_TEXT:
+            raise ValueError(f"{_META} has {entry.file_size:,} bytes, of which at most {_MOST_TEXT:,} are read")
+    if sum(entry.file_size for entry in entries) > size:
+        raise ValueError(f"its entries overlap: together they have more than the {size:,} bytes of the file")
+
+
+def _check_shape(member: Any, entry: zipfile.ZipInfo) -> None:
+    """Refuse an array whose header tells of other numbers than there are, before memory is taken for them."""
+    version = npy.read_magic(member)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read(member)
+    there = entry.file_size - member.tell()
+    if min(shape, default=0) < 0 or math.prod(shape) * max(1, dtype.itemsize) != there:
+        raise ValueError(f"{entry.filename} is to have shape {shape} of {dtype}, but holds {there:,} bytes")
+    member.seek(0)
 
 
 def _check_seal(path: str | os.PathLike[str], file: BinaryIO) -> None:
@@ -169,8 +205,11 @@ def _storable(name: str, array: Any) -> NDArray[Any]:
 
 def _as_json(meta: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(dict(meta))
+        text = json.dumps(dict(meta))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidParameter(
             f"meta cannot be stored: {error}; use dicts, lists, text, numbers, booleans and None."
         ) from error
+    if len(text) > _MOST_TEXT:
+        raise InvalidParameter(f"meta has {len(text):,} signs as JSON, but {_MOST_TEXT:,} at most can be stored.")
+    return text

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from stoic.storage.outputs import output_file
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Give a file to write under another name, and rename it to `path` when all of it is on the disk.
 
-    The mode of the file it replaces is kept. If anything fails, the old file is left as it was, and nothing else
-    is left behind.
+    A link is followed, and only a regular file is replaced, whose mode is kept. If anything fails, the old file is
+    left as it was, and nothing else is left behind; an OSError names `path`.
     """
+    given, path = path, output_file(path)
     temporary = path.with_name(f".stoic-{secrets.token_hex(8)}.tmp")
     try:
         with temporary.open("x+b") as file:
@@ -28,8 +31,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is not None:
-            error.filename, error.filename2 = str(path), None  # the other name says nothing to a user
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename, error.filename2 = str(given), None  # a full disk has no name, and ours says nothing
         raise
     _sync_folder(path.parent)
 

@@ -36,7 +36,7 @@ def write_outputs(folder: Path) -> str:
     InvalidParameter
         If there is no experiment in the folder.
     MissingDependency
-        If pyarrow, matplotlib or plotly is not installed.
+        If matplotlib or plotly is not installed.
     OSError
         If a file cannot be written; an old one is left as it was.
     """

@@ -35,6 +35,7 @@ _said: set[str] = set()
 
 _N_FOLDERS = 3  # the newest are kept, ours among them,
 _IDLE = 86_400.0  # and those used within a day: a cluster of many processor types may share one home
+_OWNERS = {0}  # beside the user: root, whose folder may come with an image
 _SEAL = hashlib.sha256().digest_size
 
 
@@ -107,7 +108,23 @@ def cache_folder() -> Path:
     now = fingerprint(Path(__file__).parent)
     if now != _AT_IMPORT:
         raise _NotKeptError("the source of the kernels was edited after this process imported it")
-    return user_cache() / f"kernels-{now}"
+    folder = user_cache() / f"kernels-{now}"
+    _check_owner(folder)
+    return folder
+
+
+def _check_owner(folder: Path) -> None:
+    """Refuse a folder that is another user's, or that others can write to: code from it would run as ours."""
+    if os.name != "posix":
+        return
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        return
+    if found.st_uid not in {*_OWNERS, os.geteuid()}:
+        raise _NotKeptError(f"{folder} belongs to another user; STOIC_CACHE_DIR may name another folder")
+    if found.st_mode & 0o022:
+        raise _NotKeptError(f"others can write to {folder}; run chmod go-w on it, or remove it")
 
 
 def fingerprint(folder: Path) -> str:

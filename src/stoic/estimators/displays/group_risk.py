@@ -8,19 +8,26 @@ from numpy.typing import NDArray
 
 from stoic.estimators.displays.axes import pyplot_axes, tidy
 from stoic.estimators.scoring import errors_of
+from stoic.inners.blocks import means_by
 from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
 from stoic.reports.palette import COLORS, GRAY
+from stoic.reports.picture_labels import picture_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TWO_ERRORS = 1.96
+MOST_GROUPS = 50
+"""That are shown: more would be a picture that nobody reads, of any height."""
+
+TWO_ERRORS = 1.96
 
 
 class GroupRiskDisplay:
     """The mean error of each group as a dot with its 95 % interval, the worst on top.
+
+    Of more than 50 groups the 50 worst are shown.
 
     Parameters
     ----------
@@ -33,6 +40,8 @@ class GroupRiskDisplay:
     baseline : array of shape (p,), optional
         Means of another model.
     error_name : str
+    names : pair of str
+        Of the model and of the other one, in the legend.
 
     Attributes
     ----------
@@ -60,9 +69,10 @@ class GroupRiskDisplay:
         sizes: Vector,
         baseline: Vector | None = None,
         error_name: str = "absolute",
+        names: tuple[str, str] = ("model", "baseline"),
     ) -> None:
         self.groups, self.risks, self.errors, self.sizes = groups, risks, errors, sizes
-        self.baseline, self.error_name = baseline, error_name
+        self.baseline, self.error_name, self.names = baseline, error_name, names
 
     @classmethod
     def from_estimator(
@@ -110,14 +120,12 @@ class GroupRiskDisplay:
         """Draw the errors of predictions, and of others as the baseline; see `from_estimator`."""
         losses = errors_of(y_true, y_pred, error)
         labels, codes = encode_groups(groups, len(losses))
-        members = [codes == i for i in range(len(labels))]
-        sizes = np.array([rows.sum() for rows in members], dtype=float)
-        risks = np.array([losses[rows].mean() for rows in members])
-        errors = np.array([losses[rows].std() for rows in members]) / np.sqrt(sizes)
+        sizes = np.bincount(codes).astype(float)
+        risks = means_by(codes, losses, len(labels))
+        errors = np.sqrt(means_by(codes, np.square(losses - risks[codes]), len(labels)) / sizes)
         before = None
         if baseline is not None:
-            others = errors_of(y_true, baseline, error)
-            before = np.array([others[rows].mean() for rows in members])
+            before = means_by(codes, errors_of(y_true, baseline, error), len(labels))
         name = error if isinstance(error, str) else getattr(error, "__name__", "own")
         display = cls(labels, risks, errors, sizes, before, name)
         display.plot(ax)
@@ -125,22 +133,27 @@ class GroupRiskDisplay:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw in axes that are given, or in new ones, and return them."""
-        order = np.argsort(self.risks)
+        order = np.argsort(self.risks, kind="stable")[-MOST_GROUPS:]
         ax = pyplot_axes(ax, (5.5, 1.2 + 0.32 * len(order)))
         places = np.arange(len(order))
-        ends = _TWO_ERRORS * self.errors[order]
+        ends = TWO_ERRORS * self.errors[order]
         dots: dict[str, Any] = {"fmt": "o", "color": COLORS[0], "capsize": 2.5, "zorder": 3}
-        ax.errorbar(self.risks[order], places, xerr=ends, label="model", **dots)
+        own = ax.errorbar(self.risks[order], places, xerr=ends, **dots)
         if self.baseline is not None:
             before = self.baseline[order]
-            ax.scatter(before, places, facecolors="none", edgecolors=COLORS[1], zorder=3, label="baseline")
+            other = ax.scatter(before, places, facecolors="none", edgecolors=COLORS[1], zorder=3)
             ax.hlines(places, before, self.risks[order], color=GRAY, linewidth=0.8, zorder=2)
-            ax.legend(frameon=False, loc="lower right")
+            above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.0}
+            ax.legend([own, other], self.names, frameon=False, ncols=2, **above)
         counts = [
-            f"{label} ({int(size):,})" for label, size in zip(self.groups[order], self.sizes[order], strict=True)
+            f"{picture_label(label)} ({int(size):,})"
+            for label, size in zip(self.groups[order], self.sizes[order], strict=True)
         ]
         ax.set_yticks(places, counts)
-        tidy(ax, xlabel=f"mean {self.error_name} error, 95 % interval")
+        ax.set_ylim(-0.6, len(order) - 0.4)
+        tidy(ax, xlabel=f"mean {picture_label(self.error_name)} error, 95 % interval")
+        if len(order) < len(self.risks):
+            ax.set_ylabel(f"the {len(order)} worst of {len(self.risks):,} groups")
         ax.grid(axis="x", linewidth=0.4, color="#dddddd")
         ax.set_axisbelow(True)
         self.ax_, self.figure_ = ax, cast("Figure", ax.figure)

@@ -12,12 +12,14 @@ from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_vector
 from stoic.protocols import Vector
 from stoic.reports.palette import COLORS, GRAY
+from stoic.reports.picture_labels import picture_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FIRST = 10  # of the largest distances, below which Hill's estimates are noise
 _MOST_GROUPS = 8
+_MOST_POINTS = 400  # of a curve
 _LIMITS = {2.0: "variance", 4.0: "variance of squared errors"}
 
 
@@ -102,9 +104,10 @@ class TailDisplay:
                 continue
             how: dict[str, Any] = {"color": color, "linewidth": 1.8 if name == "all" else 0.9}
             if len(estimates) > _FIRST:
-                k = np.arange(_FIRST, len(estimates) + 1)
-                axes[0].plot(k, estimates[_FIRST - 1 :], **how)
-            axes[1].plot(far / np.median(far), np.arange(1, len(far) + 1) / len(y), label=name, **how)
+                k = _thinned(_FIRST, len(estimates))
+                axes[0].plot(k, estimates[k - 1], **how)
+            k = _thinned(1, len(far))
+            axes[1].plot(far[k - 1] / np.median(far), k / len(y), label=picture_label(name), **how)
         self._finish(axes)
         self.axes_, self.figure_ = axes, axes[0].figure
         return axes
@@ -114,7 +117,7 @@ class TailDisplay:
         for limit, what in _LIMITS.items():
             left.axhline(limit, color=GRAY, linewidth=0.7, linestyle=":")
             left.annotate(f"below: no {what}", (1.0, limit), xycoords=("axes fraction", "data"), ha="right",
-                          va="top", fontsize="x-small", color=GRAY)  # fmt: skip
+                          va="top", fontsize="small", color=GRAY)  # fmt: skip
         left.set_xscale("log")
         left.set_ylim(0.0, 8.0)
         tidy(left, xlabel="largest rows used", ylabel="Hill's tail index")
@@ -122,6 +125,13 @@ class TailDisplay:
         right.set_yscale("log")
         tidy(right, xlabel="distance from the median / its median", ylabel="share of rows beyond")
         right.legend(frameon=False, fontsize="small")
+
+
+def _thinned(first: int, last: int) -> "NDArray[np.intp]":
+    """Return whole numbers up to `last`, as many as a picture with a logarithmic axis can show."""
+    if last - first < _MOST_POINTS:
+        return np.arange(first, last + 1)
+    return np.unique(np.geomspace(first, last, _MOST_POINTS).round().astype(np.intp))
 
 
 def _pair(axes: "NDArray[Any] | None") -> "NDArray[Any]":

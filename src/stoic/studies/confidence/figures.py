@@ -9,7 +9,7 @@ import numpy as np
 from stoic.protocols import Vector
 from stoic.reports.figures import axes_for, drawing
 from stoic.reports.palette import looks_of
-from stoic.reports.words import label
+from stoic.reports.picture_labels import method_label, picture_label
 from stoic.studies.confidence.quantiles import Band
 from stoic.studies.confidence.results import SHOWN, MethodRuns, Rate, TailsResults
 from stoic.studies.confidence.runs import LawSetting
@@ -76,7 +76,7 @@ def _draw_panels(results: TailsResults, rows: list[list[LawSetting]], figure: "F
         lowest.tick_params(labelbottom=True)
         lowest.set_xlabel("δ")
     lines = {line.get_label(): line for axes in grid.flat for line in axes.get_legend_handles_labels()[0]}
-    names = [label(name) for name in results.spec.methods if label(name) in lines]
+    names = [method_label(name) for name in results.spec.methods if method_label(name) in lines]
     handles = [lines[name] for name in names]
     how: dict[str, Any] = {"ncols": _legend_columns(rows), "frameon": False}
     if not _blanks(rows):
@@ -131,7 +131,7 @@ def _draw_quantiles(axes: "Axes", one: MethodRuns, style: dict[str, Any]) -> Non
     found = {delta: band for delta, band in one.quantiles.items() if np.isfinite(band.value)}
     x, bands = 1.0 / np.array(list(found)), list(found.values())
     marked = [place for place, delta in enumerate(found) if delta in SHOWN]
-    _line(axes, x, bands, style, label=label(one.method), markevery=marked)
+    _line(axes, x, bands, style, label=method_label(one.method), markevery=marked)
     open_ends = [place for place, band in enumerate(bands) if band.is_open and place in marked]
     if open_ends:
         values = np.array([bands[place].value for place in open_ends])
@@ -171,7 +171,7 @@ def median_gaps(results: TailsResults, noise: str, ax: "Axes | None" = None) -> 
         axes.set_xticks([], minor=True)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.legend(
-        title=f"{noise}: slope [95 % band]",
+        title=f"{picture_label(noise)}: slope [95 % band]",
         alignment="left",
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
@@ -183,14 +183,14 @@ def median_gaps(results: TailsResults, noise: str, ax: "Axes | None" = None) -> 
 
 def _slope(found: Rate) -> str:
     if found.slope is None:
-        return label(found.method)
+        return method_label(found.method)
     value, low, high = (f"{number:.2f}".replace("-", "−") for number in found.slope)
-    return f"{label(found.method)}: {value} [{low}, {high}]"
+    return f"{method_label(found.method)}: {value} [{low}, {high}]"
 
 
 def _finish(axes: "Axes", title: str, ylabel: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_title(title)
+    axes.set_title(picture_label(title))
     axes.set_ylabel(ylabel)
     axes.spines[["top", "right"]].set_visible(False)

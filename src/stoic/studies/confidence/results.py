@@ -99,7 +99,8 @@ def load_tails(folder: Path) -> TailsResults:
     """Return the results in a folder; raise InvalidParameter if there is no study."""
     with TailsStore.of_study(folder) as store:
         facts = store.facts()
-        return _results(store, TailsSpec.model_validate(facts["spec"]), facts)
+        with store.understood():
+            return _results(store, TailsSpec.model_validate(facts["spec"]), facts)
 
 
 def _results(store: TailsStore, spec: TailsSpec, facts: dict[str, Any]) -> TailsResults:

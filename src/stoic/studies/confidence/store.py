@@ -1,10 +1,10 @@
 """The store of a confidence study: one sqlite file, one row per run, written batch by batch."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, get_args
 
-from stoic.studies.confidence.runs import GapOutcome, Key, LawSetting, MethodCell, Part
-from stoic.studies.shared.database import Database
+from stoic.studies.confidence.runs import Ending, GapOutcome, Key, LawSetting, MethodCell, Part
+from stoic.studies.shared.database import Database, number_of, one_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -55,19 +55,24 @@ class TailsStore(Database):
         left_out = "failed" if but_failed else ""
         return {
             Key(part, setting, MethodCell(method, step), number)
-            for method, step, number in self._db.execute(where, (part, *setting, left_out))
+            for method, step, number in self._rows(where, (part, *setting, left_out))
         }
 
     def runs(self, part: Part, setting: LawSetting) -> dict[MethodCell, list[NumberedOutcome]]:
         """Return the runs of a setting by their cells, in the order of their numbers."""
         what = _OF.format("method, step, number, gap, ending, message, truncated_y, truncated_z")
         found: dict[MethodCell, list[NumberedOutcome]] = {}
-        for method, step, number, *outcome in self._db.execute(what + " ORDER BY number", (part, *setting)):
-            found.setdefault(MethodCell(method, step), []).append(NumberedOutcome(number, GapOutcome(*outcome)))
+        rows = self._rows(what + " ORDER BY number", (part, *setting))
+        with self.understood():
+            for method, step, number, gap, ending, message, *shares in rows:
+                outcome = GapOutcome(
+                    number_of(gap), one_of(ending, get_args(Ending)), str(message), *map(number_of, shares)
+                )
+                found.setdefault(MethodCell(method, step), []).append(NumberedOutcome(number, outcome))
         return found
 
     def failures(self) -> list[Failure]:
         """Return why runs failed, those alike in one row."""
         what = "SELECT part, noise, place, samples, method, count(*), message FROM runs WHERE ending = 'failed' "
-        rows = self._db.execute(what + "GROUP BY part, noise, place, samples, method, message")
+        rows = self._rows(what + "GROUP BY part, noise, place, samples, method, message")
         return [Failure(row[0], LawSetting(*row[1:4]), *row[4:]) for row in rows]

@@ -9,7 +9,7 @@ from stoic.errors import InvalidParameter
 from stoic.protocols import Vector
 from stoic.reports.figures import axes_for, drawing
 from stoic.reports.palette import Look, looks_of
-from stoic.reports.words import label
+from stoic.reports.picture_labels import method_label
 from stoic.studies.paper.results import Curve, Results
 from stoic.studies.shared.statistics import averages, is_wide
 
@@ -77,7 +77,7 @@ def _draw(axes: "Axes", curve: Curve, look: Look, turn: tuple[int, int]) -> Vect
 
 
 def _name(curve: Curve) -> str:
-    name, diverged = label(curve.setting.method), curve.endings.get("diverged", 0)
+    name, diverged = method_label(curve.setting.method), curve.endings.get("diverged", 0)
     return f"{name}, diverged in {diverged} of {len(curve.trials)}" if diverged else name
 
 
@@ -106,7 +106,7 @@ def _finish(axes: "Axes", means: Vector, curves: list[Curve]) -> None:
 def _legend(axes: "Axes", curves: list[Curve]) -> None:
     """Put the legend above the axes, where it hides nothing."""
     axes.legend(
-        title=f"{label(curves[0].setting.regularizer)} regularizer",
+        title=f"{method_label(curves[0].setting.regularizer)} regularizer",
         alignment="left",
         ncols=2 if sum("diverged" in curve.endings for curve in curves) <= 1 else 1,
         loc="lower left",

@@ -66,10 +66,11 @@ def load_results(folder: Path) -> Results:
     """Return the results in a folder; raise InvalidParameter if there is no experiment."""
     with Store.of_study(folder) as store:
         facts = store.facts()
-        spec = Spec.model_validate(facts["spec"])
-        grid, trials = stored_grid(store, spec), store.runs("trial")
-    cells = {name: chosen_cells(grid, name) for name in SELECTIONS}
-    curves = {name: list(_curves(spec, cells[name], trials)) for name in SELECTIONS}
+        with store.understood():
+            spec = Spec.model_validate(facts["spec"])
+            grid, trials = stored_grid(store, spec), store.runs("trial")
+            cells = {name: chosen_cells(grid, name) for name in SELECTIONS}
+            curves = {name: list(_curves(spec, cells[name], trials)) for name in SELECTIONS}
     failed = [stored for stored in (*grid, *trials) if stored.outcome.ending == "failed"]
     return Results(spec, facts, grid, cells, curves, failed)
 

@@ -6,10 +6,10 @@ whole runs only.
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
-from stoic.studies.paper.runs import Outcome, Run, Setting
-from stoic.studies.shared.database import Database
+from stoic.studies.paper.runs import Ending, Outcome, Run, Setting
+from stoic.studies.shared.database import Database, number_of, one_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -55,17 +55,18 @@ class Store(Database):
     def known(self, *, but_failed: bool = False) -> set[str]:
         """Return the names of the runs that are kept, on request without those that failed."""
         left_out = "failed" if but_failed else ""
-        return {key for (key,) in self._db.execute("SELECT key FROM runs WHERE ending != ?", (left_out,))}
+        return {key for (key,) in self._rows("SELECT key FROM runs WHERE ending != ?", (left_out,))}
 
     def runs(self, phase: str) -> list[Stored]:
         """Return the runs of a phase in the order of their names."""
         points: dict[str, list[dict[str, float]]] = {}
         of_phase = "SELECT points.* FROM points JOIN runs USING (key) WHERE phase = ? ORDER BY key, points.samples"
-        for key, *counts, scores in self._db.execute(of_phase, (phase,)):
-            point = dict(zip(_COUNTS, counts, strict=True)) | json.loads(scores)
-            points.setdefault(key, []).append(point)
-        rows = self._db.execute("SELECT * FROM runs WHERE phase = ? ORDER BY key", (phase,))
-        return [_stored(row, points.get(row[0], [])) for row in rows]
+        with self.understood():
+            for key, *counts, scores in self._rows(of_phase, (phase,)):
+                point = dict(zip(_COUNTS, counts, strict=True)) | json.loads(scores)
+                points.setdefault(key, []).append({name: number_of(value) for name, value in point.items()})
+            rows = self._rows("SELECT * FROM runs WHERE phase = ? ORDER BY key", (phase,))
+            return [_stored(row, points.get(row[0], [])) for row in rows]
 
 
 def _row(key: str, point: Mapping[str, float]) -> tuple[Any, ...]:
@@ -76,5 +77,7 @@ def _row(key: str, point: Mapping[str, float]) -> tuple[Any, ...]:
 def _stored(row: tuple[Any, ...], points: list[dict[str, float]]) -> Stored:
     _, phase, loss, temperature, regularizer, method, alpha, step, repetition, *ended = row
     run = Run(phase, Setting(loss, temperature, regularizer, method), alpha, step, repetition)
-    ending, message, samples, seconds, truncated_y, truncated_z = ended
-    return Stored(run, Outcome(ending, message, samples, seconds, truncated_y, truncated_z, points))
+    ending, message, *numbers = ended
+    samples, seconds, truncated_y, truncated_z = map(number_of, numbers)
+    ending = one_of(ending, get_args(Ending))
+    return Stored(run, Outcome(ending, str(message), int(samples), seconds, truncated_y, truncated_z, points))

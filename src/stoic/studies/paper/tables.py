@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from stoic.errors import MissingDependency
 from stoic.reports.text_tables import Row, as_csv, in_columns, markdown_table
 from stoic.reports.words import counted, label, number, percent, plus_minus
 from stoic.storage.atomic import replace_file
@@ -26,8 +25,7 @@ _TYPES |= {name: "int64" if name in {"samples", "stage"} else "float64" for name
 def write_tables(results: Results, folder: Path) -> None:
     """Write ``results.csv``, ``results.parquet``, ``grid.csv`` and ``summary.md`` into a folder.
 
-    Only the columns called seconds are timings; everything else is the same for the same seed. If pyarrow is not
-    installed, all but the Parquet file are written before MissingDependency is raised.
+    Only the columns called seconds are timings; everything else is the same for the same seed.
     """
     points = list(point_rows(results))
     replace_file(folder / "results.csv", as_csv(POINT_COLUMNS, points))
@@ -60,11 +58,9 @@ def _names(run: Run) -> Row:
 
 
 def _as_parquet(rows: Sequence[Row]) -> bytes:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - optional
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError:
-        raise MissingDependency("results.parquet needs pyarrow; run pip install pyarrow.") from None
+    import pyarrow as pa  # noqa: PLC0415 - slow to import
+    from pyarrow import parquet  # noqa: PLC0415
+
     schema = pa.schema([(name, pa.type_for_alias(_TYPES.get(name, "string"))) for name in POINT_COLUMNS])
     columns = [[row[place] for row in rows] for place in range(len(POINT_COLUMNS))]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]

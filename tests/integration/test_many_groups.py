@@ -1,0 +1,55 @@
+"""Thousands of groups, and hundreds of classes: no matrix of groups by groups, nor of all classes by all."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import stoic
+from stoic import GroupDROClassifier, GroupDRORegressor
+
+P = 5000
+RNG = np.random.default_rng(0)
+X, GROUPS = RNG.standard_normal((2 * P, 3)), np.arange(2 * P) % P
+Y = X @ [1.0, 2.0, 3.0] + RNG.standard_t(3.0, 2 * P)
+INNER = stoic.GroupLoss(X, Y, GROUPS)
+
+SOLVES = {
+    "loss": lambda: GroupDRORegressor().fit(X, Y, groups=GROUPS),
+    "regret": lambda: GroupDRORegressor(protect="regret").fit(X, Y, groups=GROUPS),
+    "average": lambda: stoic.minimize(stoic.Problem(INNER, stoic.Linear()), "newton", budget=10**6),
+    "cvar": lambda: stoic.minimize(stoic.Problem(INNER, stoic.SmoothCVaR(0.1, 1.0)), "newton", budget=10**6),
+    "pilot": lambda: stoic.estimate_constants(stoic.Problem(INNER, stoic.LogSumExp(1.0)), size=20, seed=0),
+    "classes": lambda: GroupDROClassifier().fit(X[:1500], Y[:1500] > 0.0, groups=np.arange(1500)),
+    "score": lambda: stoic.worst_group_score(Y, X[:, 0], groups=GROUPS, delta=0.1),
+}
+
+
+@pytest.mark.parametrize("name", SOLVES)
+def test_memory_is_far_below_that_of_a_matrix_of_groups_by_groups(name):
+    tracemalloc.start()
+    try:
+        SOLVES[name]()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * P * P / 3
+
+
+@pytest.mark.slow
+def test_the_gap_of_a_model_of_very_many_classes_forms_no_matrix_of_all_coefficients():
+    rng = np.random.default_rng(0)
+    features, classes = rng.standard_normal((420, 20)), np.arange(420) % 200
+    tracemalloc.start()
+    try:
+        fitted = GroupDROClassifier().fit(features, classes, groups=classes % 4)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert fitted.converged_
+    assert peak < 8 * (21 * 200) ** 2 / 2
+
+
+def test_groups_too_small_to_hold_out_a_row_are_named():
+    with pytest.raises(stoic.InvalidProblem, match="no group has rows enough"):
+        GroupDRORegressor(early_stopping=True).fit(X, Y, groups=GROUPS)
