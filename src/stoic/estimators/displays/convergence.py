@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from stoic.errors import InvalidProblem
-from stoic.estimators.displays.axes import pyplot_axes, tidy
+from stoic.estimators.displays.axes import drawable, pyplot_axes, tidy
 from stoic.reports.palette import COLORS, GRAY
 from stoic.solve.result import Record
 
@@ -75,7 +75,7 @@ class ConvergenceDisplay:
         watched = [record for record in self.history if "validation_loss" in record]
         if watched:
             x, y = ([record[name] for record in watched] for name in ("samples", "validation_loss"))
-            ax.plot(x, y, color=COLORS[1], linestyle="--", label="worst group, held out")
+            ax.plot(x, drawable(y), color=COLORS[1], linestyle="--", label="worst group, held out")
         self._mark_truncation(ax)
         tidy(ax, xlabel="rows drawn", ylabel="objective, on a sample of the rows")
         ax.legend(frameon=False)
@@ -86,7 +86,7 @@ class ConvergenceDisplay:
         records = [record for record, is_chosen in zip(self.history, chosen, strict=True) if is_chosen]
         if records:
             x, y = ([record[name] for record in records] for name in ("samples", "objective"))
-            ax.plot(x, y, color=color, marker="." if len(x) < 60 else "", label=label)
+            ax.plot(x, drawable(y), color=color, marker="." if len(x) < 60 else "", label=label)
 
     def _mark_truncation(self, ax: "Axes") -> None:
         kinds = {"truncated_y": (COLORS[2], "losses truncated"), "truncated_z": (COLORS[3], "slopes truncated")}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.errors import InvalidProblem
-from stoic.estimators.displays.axes import pyplot_axes, tidy
+from stoic.estimators.displays.axes import drawable, pyplot_axes, tidy
 from stoic.estimators.tail_index import distances, hill
 from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_vector
@@ -105,9 +105,8 @@ class TailDisplay:
             if len(estimates) > _FIRST:
                 k = np.arange(_FIRST, len(estimates) + 1)
                 axes[0].plot(k, estimates[_FIRST - 1 :], **how)
-            axes[1].plot(
-                far / np.median(far), np.arange(1, len(far) + 1) / len(y), label=picture_label(name), **how
-            )
+            shares = np.arange(1, len(far) + 1) / len(y)
+            axes[1].plot(drawable(far / np.median(far)), shares, label=picture_label(name), **how)
         self._finish(axes)
         self.axes_, self.figure_ = axes, axes[0].figure
         return axes
@@ -124,7 +123,8 @@ class TailDisplay:
         right.set_xscale("log")
         right.set_yscale("log")
         tidy(right, xlabel="distance from the median / its median", ylabel="share of rows beyond")
-        right.legend(frameon=False, fontsize="small")
+        if right.get_lines():
+            right.legend(frameon=False, fontsize="small")
 
 
 def _pair(axes: "NDArray[Any] | None") -> "NDArray[Any]":
