@@ -160,3 +160,16 @@ def test_names_of_groups_are_drawn_as_they_are():
         figure.canvas.draw()
     shown = {text.get_text().strip() for text in tails.axes_[1].get_legend().get_texts()}
     assert shown == {"all", "\\$10k-\\$20k", "_low", "a\\nb", "\\$\\frac\\$"}
+
+
+def test_errors_of_any_size_are_drawn():
+    y = np.where(np.arange(400) % 7 == 0, 1e300, RNG.standard_normal(400))
+    risks = GroupRiskDisplay.from_predictions(y, np.zeros(400), groups=np.arange(400) % 2, baseline=y / 2.0)
+    tails = TailDisplay.from_predictions(y)
+    course = ConvergenceDisplay.from_history([{"samples": i, "objective": 10.0**i} for i in (1, 100, 308)])
+    for figure in (risks.figure_, tails.figure_, course.figure_):
+        figure.canvas.draw()
+
+
+def test_targets_without_a_tail_are_an_empty_picture():
+    TailDisplay.from_predictions(np.ones(50)).figure_.canvas.draw()

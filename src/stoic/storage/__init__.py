@@ -1,1 +1,1 @@
-"""Files and folders: atomic writes, archives with a checksum, and the cache folder."""
+"""Files and folders: atomic writes, checks of outputs, archives with a checksum, and the cache folder."""

@@ -2,10 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from stoic.errors import MissingDependency
+from stoic.protocols import Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+_FARTHEST = 1e100
 
 
 def pyplot_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
@@ -17,6 +24,11 @@ def pyplot_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     except ImportError:
         raise MissingDependency("pictures need matplotlib; run pip install matplotlib.") from None
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def drawable(values: ArrayLike) -> Vector:
+    """Return numbers with those beyond 10¹⁰⁰ moved there: matplotlib's axes overflow at some more."""
+    return np.asarray(np.clip(np.asarray(values, dtype=float), -_FARTHEST, _FARTHEST))
 
 
 def tidy(ax: "Axes", **labels: Any) -> None:

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from stoic.checks import check_one_of
 from stoic.errors import InvalidProblem
-from stoic.estimators.displays.axes import pyplot_axes, tidy
+from stoic.estimators.displays.axes import drawable, pyplot_axes, tidy
 from stoic.reports.palette import COLORS
 from stoic.solve.result import Record
 
@@ -83,7 +83,7 @@ class ConvergenceDisplay:
             raise InvalidProblem(f"the history has no {self.show!r}; {_REMEDIES[self.show]}.")
         ax = pyplot_axes(ax, (5.5, 3.6))
         x, y = ([record[name] for record in records] for name in ("samples", self.show))
-        ax.plot(x, y, color=COLORS[0], marker="." if len(x) < _FEW else "")
+        ax.plot(x, drawable(y), color=COLORS[0], marker="." if len(x) < _FEW else "")
         ax.ticklabel_format(useOffset=False)
         _widen(ax, float(np.mean(y)))
         self._mark_truncation(ax, records)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.estimators.displays.axes import pyplot_axes, tidy
+from stoic.estimators.displays.axes import drawable, pyplot_axes, tidy
 from stoic.estimators.scoring import errors_of
 from stoic.inners.blocks import means_by
 from stoic.inners.labels import encode_groups
@@ -122,7 +122,8 @@ class GroupRiskDisplay:
         labels, codes = encode_groups(groups, len(losses))
         sizes = np.bincount(codes).astype(float)
         risks = means_by(codes, losses, len(labels))
-        errors = np.sqrt(means_by(codes, np.square(losses - risks[codes]), len(labels)) / sizes)
+        with np.errstate(over="ignore"):  # an infinite error is drawn as a very long one
+            errors = np.sqrt(means_by(codes, np.square(losses - risks[codes]), len(labels)) / sizes)
         before = None
         if baseline is not None:
             before = means_by(codes, errors_of(y_true, baseline, error), len(labels))
@@ -136,13 +137,13 @@ class GroupRiskDisplay:
         order = np.argsort(self.risks, kind="stable")[-MOST_GROUPS:]
         ax = pyplot_axes(ax, (5.5, 1.2 + 0.32 * len(order)))
         places = np.arange(len(order))
-        ends = TWO_ERRORS * self.errors[order]
+        risks, ends = drawable(self.risks[order]), drawable(TWO_ERRORS * self.errors[order])
         dots: dict[str, Any] = {"fmt": "o", "color": COLORS[0], "capsize": 2.5, "zorder": 3}
-        own = ax.errorbar(self.risks[order], places, xerr=ends, **dots)
+        own = ax.errorbar(risks, places, xerr=ends, **dots)
         if self.baseline is not None:
-            before = self.baseline[order]
+            before = drawable(self.baseline[order])
             other = ax.scatter(before, places, facecolors="none", edgecolors=COLORS[1], zorder=3)
-            ax.hlines(places, before, self.risks[order], color=GRAY, linewidth=0.8, zorder=2)
+            ax.hlines(places, before, risks, color=GRAY, linewidth=0.8, zorder=2)
             above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.0}
             ax.legend([own, other], self.names, frameon=False, ncols=2, **above)
         counts = [

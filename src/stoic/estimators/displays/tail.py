@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.errors import InvalidProblem
-from stoic.estimators.displays.axes import pyplot_axes, tidy
+from stoic.estimators.displays.axes import drawable, pyplot_axes, tidy
 from stoic.estimators.tail_index import distances, hill
 from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_vector
@@ -107,7 +107,7 @@ class TailDisplay:
                 k = _thinned(_FIRST, len(estimates))
                 axes[0].plot(k, estimates[k - 1], **how)
             k = _thinned(1, len(far))
-            axes[1].plot(far[k - 1] / np.median(far), k / len(y), label=picture_label(name), **how)
+            axes[1].plot(drawable(far[k - 1] / np.median(far)), k / len(y), label=picture_label(name), **how)
         self._finish(axes)
         self.axes_, self.figure_ = axes, axes[0].figure
         return axes
@@ -124,7 +124,8 @@ class TailDisplay:
         right.set_xscale("log")
         right.set_yscale("log")
         tidy(right, xlabel="distance from the median / its median", ylabel="share of rows beyond")
-        right.legend(frameon=False, fontsize="small")
+        if right.get_lines():
+            right.legend(frameon=False, fontsize="small")
 
 
 def _thinned(first: int, last: int) -> "NDArray[np.intp]":
