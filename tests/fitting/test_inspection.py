@@ -7,7 +7,6 @@ from click.testing import CliRunner
 
 from stoic.cli.main import main
 
-
 FIT = ["fit", "data.csv", "--target", "y", "--group", "g", "--missing", "impute", "--out", "m.stoic"]
 
 
