@@ -29,6 +29,12 @@ class Features(NamedTuple):
     left_out: tuple[str, ...]
     notes: list[str]
 
+    def of_rows(self, rows: NDArray[np.intp], keep: Collection[str]) -> "Features":
+        """Return what is left to use where only some rows are."""
+        again = choose_features([column.take(rows) for column in self.columns], keep)
+        notes = list(dict.fromkeys((*self.notes, *again.notes)))
+        return Features(again.columns, (*self.left_out, *again.left_out), notes)
+
 
 def choose_features(columns: Sequence[Column], keep: Collection[str]) -> Features:
     """Leave out columns that cannot help a model of rows to come, unless they are in `keep`.
