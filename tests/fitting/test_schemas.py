@@ -342,6 +342,7 @@ def test_feather_files_are_read_as_parquet_files_are(tmp_path):
     feather, parquet = (Schema("y", "g").read(tmp_path / f"a.{kind}")[1] for kind in ("feather", "parquet"))
     np.testing.assert_array_equal(feather.X, parquet.X)
     assert feather.X[0, 1] == 19_753.0
+    assert said(feather, "Column 'when' holds dates: they are numbers of days since 1970-01-01.")
     (tmp_path / "a.feather").write_bytes((tmp_path / "a.feather").read_bytes()[:-100])
     with pytest.raises(stoic.InvalidProblem, match="damaged, or not a Feather file"):
         Schema("y").read(tmp_path / "a.feather")

@@ -160,7 +160,12 @@ def notes_on_groups(name: str, groups: NDArray[np.object_]) -> list[str]:
 
 def notes_on_readings(columns: Sequence[Column]) -> list[str]:
     """Return what is to be said of text that is read as numbers or dates."""
-    return fold([column.note for column in columns if column.note], "columns are read as numbers in such a way")
+    notes = [
+        column.note or f"Column {column.name!r} holds dates: they are numbers of days since 1970-01-01."
+        for column in columns
+        if column.note or column.is_date
+    ]
+    return fold(notes, "columns are read as numbers in such a way")
 
 
 def fold(lines: Sequence[str], what: str) -> list[str]:
