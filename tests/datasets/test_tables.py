@@ -389,7 +389,8 @@ def test_two_open_quotation_marks_are_refused_where_they_swallow_a_row(refused):
     assert "as if a quotation mark were not closed" in refused('y,t,x\n1,a,1\n2,"b,2\n3,c,3\n4,"d,4\n')
 
 
-def test_line_breaks_in_closed_quotation_marks_are_fine(read):
+def test_line_breaks_and_separators_in_closed_quotation_marks_are_fine(read):
+    assert read('y,t\n1,"a,b\nc, d, e\n"\n2,5" pipe\n').names == ('t=5" pipe', "t=a,b\nc, d, e")
     assert read('y,t,x\n1,"a\nb",1\n2,"say ""hi""\nx",2\n').names == ("t=a\nb", 't=say "hi"\nx', "x")
 
 

@@ -262,6 +262,15 @@ def test_a_file_of_groups_goes_with_the_rows_that_are_left(read, tmp_path):
     assert len(rows.groups) == N
 
 
+def test_columns_that_are_of_no_use_among_the_rows_that_are_left_are_left_out_too(read):
+    gappy = [None if i % 2 else float(i % 7) for i in range(N)]
+    schema, rows = read(table(y=gappy, empty=[1.5 if i % 2 else None for i in range(N)]), missing="impute")
+    assert schema.names == ("x",)
+    assert schema.leave_out == ("g", "empty")
+    assert said(rows, "no row has a value: 'empty'")
+    assert said(rows, "all rows have the same value: 'g'")
+
+
 def test_a_table_without_any_target_is_refused(read):
     with pytest.raises(stoic.InvalidProblem, match=r"every row lacks target, group or weight \('y': 40\)"):
         read(table(y=[None] * N), missing="impute")
@@ -333,6 +342,7 @@ def test_feather_files_are_read_as_parquet_files_are(tmp_path):
     feather, parquet = (Schema("y", "g").read(tmp_path / f"a.{kind}")[1] for kind in ("feather", "parquet"))
     np.testing.assert_array_equal(feather.X, parquet.X)
     assert feather.X[0, 1] == 19_753.0
+    assert said(feather, "Column 'when' holds dates: they are numbers of days since 1970-01-01.")
     (tmp_path / "a.feather").write_bytes((tmp_path / "a.feather").read_bytes()[:-100])
     with pytest.raises(stoic.InvalidProblem, match="damaged, or not a Feather file"):
         Schema("y").read(tmp_path / "a.feather")

@@ -1,9 +1,12 @@
 """CSV files and their kin: columns of text, whatever separates and encodes them."""
 
+import csv as python_csv
+import io
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
@@ -53,8 +56,7 @@ def read_delimited(path: Path, *, likely: str = ",") -> DelimitedFile:
     header = find_header(content, likely=likely)
     table = _parsed(path, content[header.start :] if header.start else content, header)
     if b'"' in content:
-        is_open = content.count(b'"') % 2 == 1
-        _check_quotes(path, table, header, at_least=0 if is_open else max(len(header.names) - 1, 1))
+        _check_quotes(path, content, table, header)
     return DelimitedFile(table, header.separator, encoding)
 
 
@@ -103,20 +105,33 @@ def _explain(path: Path, message: str, header: Header) -> str:
     )
 
 
-def _check_quotes(path: Path, table: Any, header: Header, *, at_least: int) -> None:
-    """Refuse values with a line break and so many separators: rows that an open quotation mark has swallowed."""
+def _check_quotes(path: Path, content: bytes, table: Any, header: Header) -> None:
+    """Refuse values with a line break unless all quotation marks are closed: one that is open swallows rows."""
+    name, row, text = _longest_broken(table)
+    if text and not _are_closed(content, header):
+        raise InvalidProblem(
+            f"{path}: column {name!r}, row {row + 1} ({text[:40]!r}): the value holds a line break, as if a "
+            "quotation mark were not closed; close it, or remove the line break."
+        )
 
-    def is_swallowed(text: str | None) -> bool:
-        return text is not None and ("\n" in text or "\r" in text) and text.count(header.separator) >= at_least
 
+def _longest_broken(table: Any) -> tuple[str, int, str]:
+    """Return the longest text with a line break, after its column and row; an empty one where there is none."""
+    found = ("", 0, "")
     for name, values in zip(table.column_names, table.itercolumns(), strict=True):
         broken = pc.match_substring_regex(values, "[\r\n]")
-        if not pc.any(broken).as_py():
-            continue
-        row = next((row for row, text in enumerate(values.to_pylist()) if is_swallowed(text)), None)
-        if row is not None:
-            text = values[row].as_py()
-            raise InvalidProblem(
-                f"{path}: column {name!r}, row {row + 1} ({text[:40]!r}): the value holds a line break, as if a "
-                "quotation mark were not closed; close it, or remove the line break."
-            )
+        if pc.any(broken).as_py():
+            for row in np.flatnonzero(pc.fill_null(broken, False).to_numpy()).tolist():
+                found = max(found, (name, row, values[row].as_py()), key=lambda one: len(one[2]))
+    return found
+
+
+def _are_closed(content: bytes, header: Header) -> bool:
+    """Return whether each quotation mark that opens a value is closed before a separator or the end of a row."""
+    try:
+        text = io.StringIO(content.decode(), newline="")
+        for _ in python_csv.reader(text, delimiter=header.separator, strict=True):
+            pass
+    except python_csv.Error:
+        return False
+    return True

@@ -107,7 +107,10 @@ def _tried(column: Column, distinct: Any, told: Conventions) -> _Guess:
         n_read = int(numbers[best].sum())
         if n_read > max(_MANY_NUMBERS, 9 * (len(distinct) - n_read)):
             slip, what = distinct[int(np.argmin(numbers[best]))].as_py(), _WHAT[type(best)]
-            return _Guess(column, fault=(slip, f"is no {what}, as almost all others are; correct or remove it"))
+            return _Guess(
+                column,
+                fault=(slip, f"is no {what}, as almost all others are; correct it, or leave the column out"),
+            )
     return _Guess(column)
 
 

@@ -29,6 +29,12 @@ class Features(NamedTuple):
     left_out: tuple[str, ...]
     notes: list[str]
 
+    def of_rows(self, rows: NDArray[np.intp], keep: Collection[str]) -> "Features":
+        """Return what is left to use where only some rows are."""
+        again = choose_features([column.take(rows) for column in self.columns], keep)
+        notes = list(dict.fromkeys((*self.notes, *again.notes)))
+        return Features(again.columns, (*self.left_out, *again.left_out), notes)
+
 
 def choose_features(columns: Sequence[Column], keep: Collection[str]) -> Features:
     """Leave out columns that cannot help a model of rows to come, unless they are in `keep`.
@@ -154,7 +160,12 @@ def notes_on_groups(name: str, groups: NDArray[np.object_]) -> list[str]:
 
 def notes_on_readings(columns: Sequence[Column]) -> list[str]:
     """Return what is to be said of text that is read as numbers or dates."""
-    return fold([column.note for column in columns if column.note], "columns are read as numbers in such a way")
+    notes = [
+        column.note or f"Column {column.name!r} holds dates: they are numbers of days since 1970-01-01."
+        for column in columns
+        if column.note or column.is_date
+    ]
+    return fold(notes, "columns are read as numbers in such a way")
 
 
 def fold(lines: Sequence[str], what: str) -> list[str]:

@@ -115,7 +115,11 @@ class Schema:
         roles = [as_named(target) if kind.classifies else target, *self._other_roles(by_name)]
         gaps = Gaps(Gaps.of([*features, *roles]).counts, Gaps.of([*chosen.columns, *roles]).rows)
         rows, said = rows_to_keep(path, self.missing, chosen.columns, roles)
-        used, roles = _taken(chosen.columns, rows), _taken(roles, rows)
+        if rows is not None:
+            chosen = chosen.of_rows(rows, self.keep_columns)
+            if not chosen.columns:
+                raise no_features(path, chosen.notes)
+        used, roles = chosen.columns, _taken(roles, rows)
         y = roles[0].as_labels() if kind.classifies else roles[0].as_numbers()
         encoding = Encoding.of(used, imputes=self.missing == "impute")
         table = self._table(encoding.apply(used), y, {column.name: column for column in roles})
