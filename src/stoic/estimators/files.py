@@ -81,8 +81,9 @@ def save_model(
         "format": FORMAT,
         "stoic": __version__,
         "kind": type(model).__name__,
-        "settings": {name: _as_python(value) for name, value in settings.items()},
+        "settings": {name: _setting_to_json(value) for name, value in settings.items()},
         "labels": {name: _labels_to_json(values) for name, values in labels.items() if values is not None},
+        "group_column": getattr(model, "group_column_", None),
         "names": None if names is None else [str(name) for name in names],
         "facts": {name: _as_python(getattr(model, name)) for name in _FACTS},
         "loss": _to_json(memory.loss),
@@ -155,7 +156,9 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[s
 
 
 def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> GroupDROModel:
-    model: Any = _MODELS[meta["kind"]](**meta["settings"])
+    settings = {name: _setting_from_json(value) for name, value in meta["settings"].items()}
+    model: Any = _MODELS[meta["kind"]](**settings)
+    model.group_column_ = meta.get("group_column")
     is_regressor = meta["kind"] == GroupDRORegressor.__name__
     labels = {name: _labels_from_json(saved) for name, saved in meta["labels"].items()}
     if not is_regressor:
@@ -167,7 +170,7 @@ def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> 
     frame = Frame(
         Scaling(arrays["center"], arrays["scale"]),
         TargetScale(**meta["target"]),
-        bool(meta["settings"]["fit_intercept"]),
+        bool(settings["fit_intercept"]),
     )
     memory = Memory(
         frame,
@@ -198,6 +201,17 @@ def _labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
 
 def _labels_from_json(saved: Mapping[str, Any]) -> NDArray[Any]:
     return np.array(saved["values"], dtype=saved["dtype"])
+
+
+def _setting_to_json(value: Any) -> Any:
+    """Return a setting as JSON can hold it; a mapping as pairs, since its keys may be numbers."""
+    if isinstance(value, Mapping):
+        return {"pairs": [[_as_python(name), _as_python(one)] for name, one in value.items()]}
+    return _as_python(value)
+
+
+def _setting_from_json(saved: Any) -> Any:
+    return dict(saved["pairs"]) if isinstance(saved, Mapping) else saved
 
 
 def _to_json(part: Any) -> dict[str, Any]:
