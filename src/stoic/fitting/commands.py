@@ -7,10 +7,11 @@ from typing import Any
 
 from stoic.datasets.tables import is_libsvm
 from stoic.errors import InvalidParameter
+from stoic.extras import not_installed
 from stoic.fitting.files import columns_as_csv, fit_file, predict_file, save_fitted, write_columns
 from stoic.fitting.inspection import Section, groups_of, inspect_model, inspect_rows
 from stoic.fitting.schemas import Schema
-from stoic.fitting.summary import write_summary
+from stoic.fitting.summary import NO_PICTURES, write_summary
 from stoic.reports.text_tables import in_columns
 
 _ROLES = ("target", "group", "weight")
@@ -39,7 +40,7 @@ def run_fit(
         warnings.simplefilter("always")
         fitted = fit_file(data, schema, settings, classifies=classifies, labels=groups_file)
     page = summary or out.with_suffix(".html")
-    notes = [str(warning.message) for warning in said]
+    notes = [str(warning.message) for warning in said] + [NO_PICTURES] * len(not_installed("matplotlib"))
     save_fitted(fitted, out)
     write_summary(fitted, data, page, notes)
     yield from (f"Note: {note}" for note in notes)

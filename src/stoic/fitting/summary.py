@@ -1,7 +1,7 @@
 """The page about a fit: one self-contained HTML file with the group picture and the tables."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from stoic import __version__
 from stoic.estimators.displays.convergence import ConvergenceDisplay
 from stoic.estimators.displays.group_risk import GroupRiskDisplay
 from stoic.estimators.displays.tail import TailDisplay
+from stoic.extras import INSTALL, not_installed
 from stoic.fitting.files import Fitted
 from stoic.fitting.inspection import Section, inspect_rows, model_sections
 from stoic.reports.figures import new_figure
@@ -17,6 +18,7 @@ from stoic.reports.html import Html, element, inert, joined, table, terms
 from stoic.storage.atomic import replace_file
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+NO_PICTURES = f"the page has no pictures, which matplotlib draws; {INSTALL} brings it."
 
 
 def write_summary(fitted: Fitted, data: Path, path: Path, notes: Sequence[str] = ()) -> None:
@@ -45,9 +47,9 @@ def summary_html(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
     body = joined(
         [
             element("p", *(f"{note} " for note in notes), class_="notice") if notes else Html(""),
-            _picture(_risks(fitted), "Mean error of each group"),
+            _drawn(_risks, fitted, "Mean error of each group"),
             *(_section(part.title, _shown(part)) for part in model_sections(fitted.model, fitted.schema)),
-            _section("How the fit went", _picture(_convergence(fitted), "Objective against rows drawn")),
+            _section("How the fit went", _drawn(_convergence, fitted, "Objective against rows drawn")),
             *(_section(part.title, _shown(part)) for part in inspect_rows(fitted.table, fitted.schema)),
             _tails(fitted),
         ]
@@ -68,7 +70,7 @@ def summary_html(fitted: Fitted, data: Path, notes: Sequence[str] = ()) -> str:
 
 
 def _section(title: str, content: Html) -> Html:
-    return element("section", element("h2", title), content)
+    return element("section", element("h2", title), content) if content else content
 
 
 def _shown(part: Section) -> Html:
@@ -97,10 +99,17 @@ def _tails(fitted: Fitted) -> Html:
     y: Any = fitted.table.y
     if hasattr(fitted.model, "classes_"):
         return Html("")
+    if not_installed("matplotlib"):
+        return Html("")
     figure = new_figure((8.5, 3.4))
     residuals = fitted.model.predict(fitted.table.X)
     TailDisplay.from_predictions(y, residuals, groups=fitted.table.groups, axes=figure.subplots(1, 2))
     return _section("Tails of the residuals", _picture(figure, "Hill plot and share of rows beyond a distance"))
+
+
+def _drawn(draw: Callable[[Fitted], Any], fitted: Fitted, what: str) -> Html:
+    """Return a picture of a fit; nothing without matplotlib, which is optional."""
+    return Html("") if not_installed("matplotlib") else _picture(draw(fitted), what)
 
 
 def _picture(figure: Any, what: str) -> Html:

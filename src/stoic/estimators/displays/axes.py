@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from stoic.errors import MissingDependency
+from stoic.extras import need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -12,10 +12,9 @@ def pyplot_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     """Return the axes that were given, or those of a new pyplot figure."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
-    except ImportError:
-        raise MissingDependency("pictures need matplotlib; run pip install matplotlib.") from None
+    need("a picture", "matplotlib")
+    import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
+
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
