@@ -76,8 +76,13 @@ def test_a_name_unlike_all_columns_lists_them():
 
 @pytest.mark.parametrize("X", [FEATURES, FEATURES.tolist()], ids=["array", "lists"])
 def test_a_name_needs_a_data_frame(X):
-    with pytest.raises(stoic.InvalidParameter, match="whose columns have no names; give a data frame"):
+    with pytest.raises(stoic.InvalidParameter, match=r"names a column, but X is of type .*; give a data frame"):
         GroupDRORegressor().fit(X, Y, groups="region")
+
+
+def test_a_frame_of_groups_alone_has_no_feature():
+    with pytest.raises(stoic.InvalidProblem, match="no column besides groups='region'"):
+        GroupDRORegressor().fit(FRAME[["region"]], Y, groups="region")
 
 
 def test_a_missing_label_is_named_by_its_row():

@@ -3,7 +3,7 @@
 import difflib
 from typing import Any
 
-from stoic.errors import InvalidParameter
+from stoic.errors import InvalidParameter, InvalidProblem
 
 _MOST_SHOWN = 10  # columns that a message lists
 
@@ -23,6 +23,8 @@ def split_groups(X: Any, groups: Any, known: str | None = None) -> tuple[Any, An
     ------
     InvalidParameter
         If X has no such column.
+    InvalidProblem
+        If X has no other.
 
     Examples
     --------
@@ -33,7 +35,10 @@ def split_groups(X: Any, groups: Any, known: str | None = None) -> tuple[Any, An
     (['rooms'], ['Ulm', 'Bonn'], 'town')
     """
     if isinstance(groups, str):
-        return without_column(X, groups), labels_of(X, groups), groups
+        labels = labels_of(X, groups)
+        if _names_of(X) == [groups]:
+            raise InvalidProblem(f"X has no column besides groups={groups!r}, but a feature is required.")
+        return without_column(X, groups), labels, groups
     return without_column(X, known), labels_of(X, groups), known
 
 
@@ -57,15 +62,15 @@ def without_column(X: Any, name: str | None) -> Any:
 
 def _names_of(X: Any) -> list[Any]:
     """Return the names of the columns of a pandas or polars data frame; none of anything else."""
-    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "to_numpy") else []
+    return list(X.columns) if hasattr(X, "to_numpy") and hasattr(X, "columns") else []
 
 
 def _check_column(X: Any, name: str) -> None:
     names = _names_of(X)
     if not names:
         raise InvalidParameter(
-            f"groups={name!r} names a column, but X is of type {type(X).__name__}, whose columns have no names; "
-            f"give a data frame of pandas or polars, or the group of each row."
+            f"groups={name!r} names a column, but X is of type {type(X).__name__}; give a data frame of pandas or "
+            f"polars, or the group of each row."
         )
     if name not in names:
         by_lowered = {str(other).lower(): other for other in names}
