@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import stoic
 from stoic import GroupDROClassifier, load_model, save_model
+from stoic.estimators.class_weights import check_class_weight, with_class_weights
 
 N, D = 600, 3
 RNG = np.random.default_rng(0)
@@ -72,12 +73,24 @@ def test_a_fold_may_lack_a_class_that_has_a_weight():
         ("even", "class_weight='even' is not one of None, 'balanced'"),
         ({"rare": 0.0}, r"class_weight\['rare'\]=0.0 is not a number in"),
         ({"rare": np.nan}, r"class_weight\['rare'\]=nan is not a number in"),
+        ({"rare": 1.5e9}, r"class_weight\['rare'\]=1500000000.0 is not a number in"),
+        ({"often": 1.0, "seldom": 2.0}, "class_weight has the class 'seldom'"),
         ({"seldom": 2.0}, r"class_weight has the class 'seldom', which is not among \['often', 'rare'\]"),
     ],
 )
 def test_weights_that_cannot_be_meant_are_refused(class_weight, message):
     with pytest.raises(stoic.InvalidParameter, match=message):
         GroupDROClassifier(class_weight=class_weight).fit(X, CLASSES[2], groups=GROUPS)
+
+
+def test_weights_may_differ_by_many_orders():
+    check_class_weight({"rare": 9e8, "often": 1.5e-9})
+
+
+def test_a_class_without_weighted_rows_takes_nothing_from_the_balance():
+    classes, numbers = np.array(["a", "b", "c"]), np.array([0, 0, 1, 2])
+    weight = with_class_weights("balanced", classes, numbers, np.array([0.25, 0.75, 0.5, 0.0]))
+    np.testing.assert_allclose(weight, [0.1875, 0.5625, 0.75, 0.0])
 
 
 def test_batches_take_weights_by_class():

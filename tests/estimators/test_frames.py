@@ -49,6 +49,12 @@ def test_rows_to_predict_may_have_the_column_or_not(frame, by_labels):
         assert model.score(rows, Y) == pytest.approx(by_labels.score(FEATURES, Y))
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_rows_to_predict_may_be_an_array(by_labels):
+    model = GroupDRORegressor().fit(FRAME, Y, groups="region")
+    np.testing.assert_allclose(model.predict(FEATURES), by_labels.predict(FEATURES), atol=1e-9)
+
+
 def test_a_column_that_is_given_by_its_values_stays_a_feature():
     frame = FRAME.assign(code=np.arange(N) % 3).drop(columns="region")
     model = GroupDRORegressor().fit(frame, Y, groups=frame["code"])
@@ -74,7 +80,16 @@ def test_a_name_unlike_all_columns_lists_them():
         GroupDRORegressor().fit(FRAME, Y, groups="town")
 
 
-@pytest.mark.parametrize("X", [FEATURES, FEATURES.tolist()], ids=["array", "lists"])
+@pytest.mark.parametrize(("count", "end"), [(10, r"'c8', 'c9'\."), (11, r"'c8', 'c9', …\.")])
+def test_a_message_lists_ten_columns_at_most(count, end):
+    frame = pd.DataFrame(np.zeros((N, count)), columns=[f"c{i}" for i in range(count)])
+    with pytest.raises(stoic.InvalidParameter, match=rf"it has 'c0', .*{end}"):
+        GroupDRORegressor().fit(frame, Y, groups="town")
+
+
+@pytest.mark.parametrize(
+    "X", [FEATURES, FEATURES.tolist(), FRAME["size"], FRAMES[1].lazy()], ids=["array", "lists", "series", "lazy"]
+)
 def test_a_name_needs_a_data_frame(X):
     with pytest.raises(stoic.InvalidParameter, match=r"names a column, but X is of type .*; give a data frame"):
         GroupDRORegressor().fit(X, Y, groups="region")

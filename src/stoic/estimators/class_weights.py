@@ -52,7 +52,9 @@ def with_class_weights(
     rows = np.ones(len(numbers)) if weight is None else weight
     if isinstance(class_weight, str):
         totals = sums_by(numbers, rows, len(classes))
-        of_class = totals.sum() / (np.count_nonzero(totals) * np.where(totals > 0.0, totals, 1.0))
+        counts = totals > 0.0  # a class whose rows all weigh nothing has no weight to share out
+        of_class = np.zeros(len(classes))
+        of_class[counts] = totals.sum() / (counts.sum() * totals[counts])
     else:
         names = classes.tolist()
         unknown = [name for name in class_weight if name not in names]

@@ -74,7 +74,7 @@ def _check_column(X: Any, name: str) -> None:
         )
     if name not in names:
         by_lowered = {str(other).lower(): other for other in names}
-        near = difflib.get_close_matches(name.lower(), by_lowered, n=1)
+        near = difflib.get_close_matches(name.lower(), by_lowered)
         hint = f"did you mean {by_lowered[near[0]]!r}? X has" if near else "it has"
         shown = ", ".join(map(repr, names[:_MOST_SHOWN])) + (", …" if len(names) > _MOST_SHOWN else "")
         raise InvalidParameter(f"groups={name!r} is not a column of X; {hint} {shown}.")
