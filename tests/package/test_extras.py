@@ -21,8 +21,8 @@ ROWS = "rent,size,region\n" + "".join(f"{20 * i % 17},{i % 7},{'ns'[i % 2]}\n" f
 
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
-    """A folder with a CSV file, and an interpreter that finds no optional package."""
-    for name in OPTIONAL:
+    """A folder with a CSV file, and an interpreter that finds no package of the extra."""
+    for name in OF_STUDIES:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "flats.csv").write_text(ROWS, encoding="utf-8")
@@ -61,6 +61,7 @@ def test_the_help_of_a_study_needs_nothing(bare, command):
     assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_fit_needs_no_matplotlib_and_its_page_has_no_pictures(bare):
     ended = CliRunner().invoke(
         main, ["fit", "flats.csv", "--target", "rent", "--group", "region", "--out", "a.stoic"]
