@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: help setup reproduce test quick test-all portable fuzz mutants bench check lint types contracts doctest format figures clean
+.PHONY: help setup reproduce test quick test-all portable wheel fuzz mutants bench check lint types contracts doctest format figures clean
 .DEFAULT_GOAL := help
 
 help:            ## list the commands
@@ -36,6 +36,9 @@ test-all: setup  ## run the test suite with every combination of engine options
 
 portable: setup  ## run the tests that could depend on the processor as other processors would run them
 	$(BIN)/python tests/portable.py -n $(WORKERS)
+
+wheel: setup     ## build the wheel, and try it in a new environment without the optional packages
+	$(BIN)/python -m pytest -q -m wheel tests/package/test_wheel.py
 
 fuzz: setup      ## read 100,000 damaged LIBSVM files
 	STOIC_FUZZ_FILES=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/datasets/test_libsvm_fuzz.py

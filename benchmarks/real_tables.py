@@ -272,8 +272,8 @@ def summary(result, model):
 def judgment(result):
     """Return by how much the default is behind the best linear peer, and whether that is little enough.
 
-    Of the mean error, of the worst group's (1 % each), and of the worst regret, over that group's error: 2 % of the
-    regret, or 0.5 % of the error.
+    Of the mean error, of the worst group's (1 % each), and of the worst regret, over that group's error: 2 % of
+    the regret, or 0.5 % of the error.
     """
     found = {m: summary(result, m) for m in result["errors"] if not isinstance(result["errors"][m], str)}
     peers = [found[m] for m in PEERS if m in found]

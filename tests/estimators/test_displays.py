@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 import stoic
@@ -23,6 +24,15 @@ def closed():
 @pytest.fixture(scope="module")
 def model():
     return GroupDRORegressor().fit(X, Y, groups=GROUPS)
+
+
+def test_groups_may_be_a_column_of_the_rows(model):
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(region=GROUPS)
+    named = GroupDRORegressor().fit(frame, Y, groups="region")
+    risks = GroupRiskDisplay.from_estimator(named, frame, Y, groups="region")
+    np.testing.assert_array_equal(risks.groups, ["a", "b", "c"])
+    tails = TailDisplay.from_estimator(named, frame, Y, groups="region")
+    assert list(tails.targets) == ["all", "a", "b", "c"]
 
 
 def test_the_risks_are_those_of_the_groups_and_the_worst_is_on_top(model):

@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import stoic
 from stoic import GroupDROClassifier, GroupDRORegressor, GroupScorer, robust_score, worst_group_score
+from stoic.estimators.scoring import worst_group_r2
 
 RNG = np.random.default_rng(0)
 X, GROUPS = RNG.standard_normal((300, 2)), np.arange(300) % 3
@@ -108,3 +109,53 @@ def test_weights_that_are_none_are_refused():
     for weight, said in (([0.0, 1.0], "sample_weight of zero"), ([-1.0, 1.0], "negative"), ([1.0], "entries")):
         with pytest.raises(stoic.InvalidProblem, match=said):
             stoic.worst_group_score([1.0, 2.0], [1.0, 2.0], groups=[0, 1], sample_weight=weight)
+
+
+def test_absolute_errors_are_those_of_the_differences():
+    assert worst_group_score([3.0, -1.0], [1.0, -2.0], groups=[0, 1]) == -2.0
+
+
+@pytest.mark.parametrize("delta", [None, 0.5])
+def test_weights_of_rows_count_in_proportion(delta):
+    y, weight = np.array([1.0, 1.0, 9.0, 9.0] * 8), np.array([1.0, 3.0, 0.0, 0.0] * 8)
+    score = worst_group_score(y, np.zeros(32), groups=np.zeros(32), sample_weight=5.0 * weight, delta=delta)
+    if delta is None:
+        assert score == -1.0
+    else:
+        in_blocks = robust_score(y * weight / weight.mean(), np.zeros(32), delta=delta)
+        assert score == pytest.approx(in_blocks)
+
+
+def test_a_block_has_two_rows_at_least():
+    order = np.random.default_rng(0).permutation(5)
+    y = np.arange(5.0)
+    blocks = [y[order[:3]].mean(), y[order[3:]].mean()]
+    assert robust_score(y, np.zeros(5), delta=1e-9) == pytest.approx(-np.mean(blocks))
+    assert robust_score([7.0], [0.0]) == -7.0
+
+
+def test_a_robust_score_is_wrong_once_in_twenty_unless_told_otherwise():
+    y = RNG.exponential(size=500)
+    assert robust_score(y, np.zeros(500)) == robust_score(y, np.zeros(500), delta=0.05)
+    assert robust_score(y, np.zeros(500)) != robust_score(y, np.zeros(500), delta=0.1)
+
+
+@pytest.mark.parametrize("how", [{"y_pred": np.zeros(3)}, {"sample_weight": np.ones(3)}])
+def test_arrays_of_different_lengths_are_refused(how):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        robust_score(**{"y_true": np.zeros(4), "y_pred": np.zeros(4), **how})
+
+
+def test_r2_of_the_worst_group_has_the_units_of_all_targets():
+    y, prediction = [[0.0], [0.2], [0.4], [0.2]], [0.0, 0.2, 0.3, 0.2]  # a column of targets, in small units
+    for weight in (None, np.ones(4)):
+        assert worst_group_r2(y, prediction, ["a", "a", "b", "b"], weight) == pytest.approx(0.75)
+
+
+def test_scorers_are_alike_by_their_settings_and_show_no_more():
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = GroupScorer(groups="region").set_score_request(groups="protected")
+    assert asking == GroupScorer(groups="region")
+    assert repr(asking) == "GroupScorer(error='absolute', delta=None, groups='region')"
+    with pytest.raises(TypeError):
+        GroupScorer("absolute", None, None, {"groups": True})

@@ -227,7 +227,7 @@ def test_the_same_results_give_the_same_bytes(results, tmp_path):
 
 def test_without_matplotlib_the_command_that_installs_it_is_named(results, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingDependency, match="pip install matplotlib"):
+    with pytest.raises(MissingDependency, match=r"needs matplotlib.*stoic\[experiments\]"):
         write_tails_figures(results, tmp_path)
 
 

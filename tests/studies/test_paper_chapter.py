@@ -256,8 +256,8 @@ def test_facts_that_were_never_noted_are_not_missed(results):
 
 
 def test_without_plotly_the_command_that_installs_it_is_named(results, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(MissingDependency, match="pip install plotly"):
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(MissingDependency, match=r"needs plotly.*stoic\[experiments\]"):
         write_page([chapter_of(results, "stoic report .")], tmp_path)
     assert list(tmp_path.iterdir()) == []
 

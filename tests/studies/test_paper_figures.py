@@ -145,5 +145,5 @@ def test_one_trial_has_no_bars(tmp_path):
 def test_without_matplotlib_the_command_that_installs_it_is_named(results, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for draw in (lambda: write_figures(results, tmp_path), lambda: error_bars(results, "l1")):
-        with pytest.raises(MissingDependency, match="pip install matplotlib"):
+        with pytest.raises(MissingDependency, match=r"needs matplotlib.*stoic\[experiments\]"):
             draw()

@@ -15,6 +15,7 @@ from stoic.cli.bars import Bars
 from stoic.cli.main import INTERRUPTED
 from stoic.cli.options import with_settings
 from stoic.cli.terminal import say
+from stoic.extras import OF_STUDIES, need
 from stoic.storage.outputs import check_output_folder
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def study_command(
             out: Path, config: Path | None, quick: bool, jobs: int | None, retry_failed: bool, **settings: Any
         ) -> None:
             given = {name: value for name, value in settings.items() if value is not None}
+            need(f"stoic {study.__name__}", *OF_STUDIES)
             with _interruptible():
                 _run(study(), out, config, {**smaller, **given} if quick else given, jobs, retry_failed)
 

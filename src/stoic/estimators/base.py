@@ -20,6 +20,7 @@ from stoic.engines.engine import Status
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.early_stopping import EarlyStopping, split_by_group
+from stoic.estimators.frames import split_groups, without_column
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
 from stoic.estimators.protection import PROTECTIONS, LossProtection, Protection, RegretProtection
 from stoic.estimators.rows import TrainingRows
@@ -64,9 +65,11 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": False}  # so that searches score the mean
 
     coef_: Any
     intercept_: Any
+    group_column_: str | None
     n_iter_: int
     n_samples_drawn_: int
     history_: list[Record]
@@ -89,6 +92,10 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         check_one_of("penalty", self.penalty, PENALTIES)
         check_one_of("protect", self.protect, PROTECTIONS)
         check_one_of("standardize", self.standardize, ("auto", True, False))
+        if self.groups is not None and not isinstance(self.groups, str):
+            raise InvalidParameter(
+                f"groups={self.groups!r} is not the name of a column; give the group of each row to fit."
+            )
         if isinstance(self.method, str):
             check_one_of("method", self.method, sorted(METHODS))
         if self.alpha != "auto":
@@ -105,13 +112,16 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if self.max_epochs is not None:
             check_positive("max_epochs", self.max_epochs)
 
-    def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, **how: Any) -> CheckedRows:
+    def _checked(self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool, **how: Any) -> CheckedRows:
         refuse_masks(X=X, y=y, groups=groups, sample_weight=sample_weight)
-        X, y = validate_data(self, trusted("X", X), y, accept_sparse="csr", dtype=FLOATS, **how)
+        known = None if reset else getattr(self, "group_column_", None)
+        X, groups, column = split_groups(X, self.groups if groups is None else groups, known)
+        X, y = validate_data(self, trusted("X", X), y, accept_sparse="csr", dtype=FLOATS, reset=reset, **how)
         if groups is None:
             warnings.warn(  # from this line, whoever calls: a process is told once
                 "groups=None: all rows are one group, so that the plain average loss is minimized and no group is "
-                "protected. Give fit(X, y, groups=...); in GridSearchCV and the like, enable metadata routing.",
+                "protected. Give fit(X, y, groups=...); in GridSearchCV and the like, enable metadata routing, or "
+                "name a column of the data frame in the settings: groups='region'.",
                 MissingGroupsWarning,
                 stacklevel=1,
             )
@@ -122,12 +132,14 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 f"sample_weight[{int(weight.argmax())}] = {heaviest:g} is the largest weight, and sums of such "
                 f"numbers overflow or vanish; divide all weights by {heaviest:g}: only their ratios matter."
             )
+        self.group_column_ = column
         return CheckedRows(X, y, labels, codes, weight)
 
     def _columns(self, X: Any) -> Any:
         """Return checked columns of rows to predict."""
         check_is_fitted(self)
         refuse_masks(X=X)
+        X = without_column(X, getattr(self, "group_column_", None))
         return validate_data(self, trusted("X", X), accept_sparse="csr", dtype=FLOATS, reset=False)
 
     # --- training ---

@@ -4,14 +4,17 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from stoic.checks import check_one_of, refuse_masks
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
+from stoic.estimators.class_weights import check_class_weight, with_class_weights
+from stoic.estimators.frames import labels_of
 from stoic.estimators.scales import TargetScale
+from stoic.estimators.scoring import worst_group_score
 from stoic.losses import Logistic, Loss
 from stoic.solvers import Method
 
@@ -28,9 +31,14 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     loss : {"logistic"}
     penalty, alpha, l1_ratio, protect, baseline, temperature, max_cost, method, fit_intercept, standardize
         As for `GroupDRORegressor`.
+    class_weight : mapping of class to weight, "balanced", or None
+        Weights of the classes, by which those of the rows are multiplied; a class that is not named has 1.
+        "balanced" gives the classes the same total weight over all rows. As weights of rows they count within the
+        groups: a group's mean loss listens more to its rows of a heavy class, and with protect="loss" no group
+        counts more for having many of them.
     budget, max_epochs, tol, early_stopping, validation_fraction, n_iter_no_change, warm_start
         As for `GroupDRORegressor`.
-    random_state, verbose, callbacks
+    random_state, verbose, callbacks, groups
         As for `GroupDRORegressor`.
 
     Attributes
@@ -40,7 +48,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     intercept_ : ndarray of shape (1,) or (n_classes,)
     groups_, group_weights_, group_losses_, group_baselines_, group_regrets_
         As for `GroupDRORegressor`.
-    temperature_, path_, n_iter_, n_samples_drawn_, truncation_, history_, converged_
+    temperature_, path_, n_iter_, n_samples_drawn_, truncation_, history_, converged_, group_column_
         As for `GroupDRORegressor`.
     certificate_ : Certificate
         A bound on the distance to the best value on the training rows; computed when it is asked for.
@@ -75,6 +83,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         method: str | Method = "auto",
         fit_intercept: bool = True,
         standardize: bool | Literal["auto"] = "auto",
+        class_weight: Any = None,
         budget: int | None = None,
         max_epochs: float | None = None,
         tol: float = 1e-4,
@@ -85,6 +94,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         random_state: Any = None,
         verbose: bool = False,
         callbacks: Any = None,
+        groups: str | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -97,6 +107,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         self.method = method
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.class_weight = class_weight
         self.budget = budget
         self.max_epochs = max_epochs
         self.tol = tol
@@ -107,6 +118,7 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.groups = groups
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model; see `GroupDRORegressor.fit`. y has the classes, of any kind."""
@@ -131,6 +143,11 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         -------
         self
         """
+        if isinstance(self.class_weight, str):
+            raise InvalidParameter(
+                f"class_weight={self.class_weight!r} needs all rows at once, but partial_fit has a batch; give "
+                f"the weights by class."
+            )
         is_first = not hasattr(self, "coef_")
         checked = self._checked_rows(X, y, groups, sample_weight, reset=is_first)
         if is_first:
@@ -161,8 +178,10 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
         unknown = np.setdiff1d(checked.y, self.classes_)
         if len(unknown):
             raise InvalidProblem(f"y has the class {unknown[0]!r}, which is not among {self.classes_.tolist()}.")
-        numbers = np.searchsorted(self.classes_, checked.y).astype(float)
-        return checked._replace(y=2.0 * numbers - 1.0 if len(self.classes_) == 2 else numbers)
+        numbers = np.searchsorted(self.classes_, checked.y)
+        weight = with_class_weights(self.class_weight, self.classes_, numbers, checked.weight)
+        y = numbers.astype(float)
+        return checked._replace(y=2.0 * y - 1.0 if len(self.classes_) == 2 else y, weight=weight)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return the scores: of the second class, of shape (n,), or of all classes, of shape (n, n_classes)."""
@@ -176,18 +195,40 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
             return np.stack([expit(-scores), expit(scores)], axis=1)
         return np.asarray(softmax(scores, axis=1))
 
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Return the logarithms of the probabilities, which stay finite where a probability is rounded to 0."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.stack([log_expit(-scores), log_expit(scores)], axis=1)
+        return np.asarray(log_softmax(scores, axis=1))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+        """Return the share of rows whose class is right; with groups that of the worst one.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        groups : array of shape (n,) or str, optional
+
+        Returns
+        -------
+        float
+        """
+        refuse_masks(y=y, sample_weight=sample_weight)
+        if groups is None:
+            return float(super().score(X, y, sample_weight))
+        how: dict[str, Any] = {"error": "zero-one", "sample_weight": sample_weight}
+        return 1.0 + worst_group_score(y, self.predict(X), groups=labels_of(X, groups), **how)
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most likely classes, of shape (n,)."""
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose class is predicted."""
-        refuse_masks(y=y, sample_weight=sample_weight)
-        return float(super().score(X, y, sample_weight))
-
     def _check_settings(self) -> None:
         check_one_of("loss", self.loss, ("logistic",))
+        check_class_weight(self.class_weight)
         super()._check_settings()
 
     def _loss_at(self, scale: float) -> Loss:  # noqa: ARG002

@@ -17,7 +17,7 @@ from stoic.estimators.classifier import GroupDROClassifier
 from stoic.estimators.online import Memory
 from stoic.estimators.protection import Levels
 from stoic.estimators.regressor import GroupDRORegressor
-from stoic.estimators.saved_models import NotAModelError, check_saved, labels_of
+from stoic.estimators.saved_models import NotAModelError, brought_up, check_saved, labels_of
 from stoic.estimators.scales import Frame, Scaling, TargetScale
 from stoic.losses import Absolute, Huber, Logistic, Quantile, Squared
 from stoic.regularizers import L1, L2, ElasticNet, Zero
@@ -33,7 +33,7 @@ _LOSSES = {kind.__name__: kind for kind in (Squared, Huber, Absolute, Quantile, 
 _PENALTIES = {kind.__name__: kind for kind in (Zero, L1, L2, ElasticNet)}
 _MARK = "stoic model"
 _NOT_SAVED = {"callbacks", "random_state"}  # settings that are not kept: functions, and generators
-_FACTS = ("n_iter_", "n_samples_drawn_", "truncation_", "history_", "converged_", "n_features_in_")
+_FACTS = ("n_iter_", "n_samples_drawn_", "truncation_", "history_", "converged_", "n_features_in_", "temperature_")
 
 
 def save_model(
@@ -42,8 +42,8 @@ def save_model(
     """Write a fitted model to one file, in one move.
 
     The file is a ``.npz`` archive of arrays and JSON with a checksum over all of it: no pickle, nothing that runs
-    when it is read. Callbacks and `random_state` are not kept, nor the certificate, which needs the data, nor the
-    seconds in the history: the same model is the same bytes.
+    when it is read. Callbacks and `random_state` are not kept, nor `path_`, the certificate, which needs the data,
+    and the seconds in the history: the same model is the same bytes.
 
     Parameters
     ----------
@@ -88,8 +88,9 @@ def save_model(
         "format": FORMAT,
         "stoic": __version__,
         "kind": type(model).__name__,
-        "settings": {name: _as_python(value) for name, value in settings.items()},
+        "settings": {name: _setting_to_json(value) for name, value in settings.items()},
         "labels": {name: _labels_to_json(values) for name, values in labels.items() if values is not None},
+        "group_column": getattr(model, "group_column_", None),
         "names": None if names is None else [str(name) for name in names],
         "facts": {**facts, "history_": _timeless(model.history_)},
         "loss": _to_json(memory.loss),
@@ -138,6 +139,7 @@ def load_model(path: str | os.PathLike[str]) -> GroupDROModel:
     """
     arrays, meta = _read(path)
     try:
+        meta = brought_up(meta)
         check_saved(arrays, meta)
         return _model_from(arrays, meta)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -170,7 +172,9 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[s
 
 
 def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> GroupDROModel:
-    model: Any = _MODELS[meta["kind"]](**meta["settings"])
+    settings = {name: _setting_from_json(value) for name, value in meta["settings"].items()}
+    model: Any = _MODELS[meta["kind"]](**settings)
+    model.group_column_ = meta["group_column"]
     is_regressor = meta["kind"] == GroupDRORegressor.__name__
     model._check_settings()  # noqa: SLF001 - of our own kind
     if not is_regressor:
@@ -181,10 +185,11 @@ def _model_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> 
         model.feature_names_in_ = np.array(meta["names"], dtype=object)
     for name in _FACTS:
         setattr(model, name, meta["facts"][name])
+    model.path_ = []
     frame = Frame(
         Scaling(arrays["center"], arrays["scale"]),
         TargetScale(**meta["target"]),
-        bool(meta["settings"]["fit_intercept"]),
+        bool(settings["fit_intercept"]),
     )
     memory = Memory(
         frame,
@@ -211,6 +216,17 @@ def _labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
     if not all(isinstance(value, str | int | float | bool) for value in values):
         raise InvalidParameter(f"groups or classes {values[:5]!r} cannot be saved; use text or numbers.")
     return {"dtype": "object" if labels.dtype == object else labels.dtype.str, "values": values}
+
+
+def _setting_to_json(value: Any) -> Any:
+    """Return a setting as JSON can hold it; a mapping as pairs, since its keys may be numbers."""
+    if isinstance(value, Mapping):
+        return {"pairs": [[_as_python(name), _as_python(one)] for name, one in value.items()]}
+    return _as_python(value)
+
+
+def _setting_from_json(saved: Any) -> Any:
+    return dict(saved["pairs"]) if isinstance(saved, Mapping) else saved
 
 
 def _to_json(part: Any) -> dict[str, Any]:

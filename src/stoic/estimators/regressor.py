@@ -9,8 +9,10 @@ from sklearn.base import RegressorMixin
 from stoic.checks import check_one_of, check_positive, check_probability, refuse_masks
 from stoic.errors import InvalidProblem
 from stoic.estimators.base import CheckedRows, GroupDROModel
+from stoic.estimators.frames import labels_of
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, TargetScale, group_medians, spread, weighted_quantile
+from stoic.estimators.scoring import worst_group_r2
 from stoic.losses import Absolute, Huber, Loss, Quantile, Squared
 from stoic.solvers import Method
 
@@ -97,6 +99,9 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         Show a progress bar.
     callbacks : sequence of functions of a record, optional
         Called at each record of the history; raising StopIteration ends the fit.
+    groups : str, optional
+        The column of a data frame that names the groups, where `fit` gets none: pipelines and searches then need
+        no metadata routing. It is no feature.
 
     Attributes
     ----------
@@ -127,6 +132,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     converged_ : bool
         Whether the duality gap is at most `tol` times the objective at the start, for certain; else a
         ConvergenceWarning says by how much it is larger, and what to set.
+    group_column_ : str or None
+        The column that named the groups; rows to predict may have it or not.
     certificate_ : Certificate
         A bound on the distance to the best value on the training rows; computed when it is asked for.
     memory_ : Memory
@@ -193,6 +200,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         random_state: Any = None,
         verbose: bool = False,
         callbacks: Any = None,
+        groups: str | None = None,
     ) -> None:
         self.loss = loss
         self.quantile = quantile
@@ -217,6 +225,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.groups = groups
 
     def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -225,8 +234,10 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         ----------
         X : array, CSR matrix or data frame of shape (n, d)
         y : array of shape (n,)
-        groups : array of shape (n,)
-            Labels of any sortable kind; None makes one group of all rows, with a warning.
+        groups : array of shape (n,), or str
+            Labels of any sortable kind, or the name of a column of a data frame that holds them and is then no
+            feature (give ``X["region"]`` itself to keep it as one). None stands for the setting `groups`; without
+            that, all rows are one group, and a warning says so.
         sample_weight : array of shape (n,), optional
             Weights of the rows within their groups.
 
@@ -275,10 +286,26 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         """Return the predicted targets, of shape (n,)."""
         return np.asarray(self._columns(X) @ self.coef_ + self.intercept_)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R², the share of the variance that predictions explain."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+        """Return R², the share of the variance of y that is explained; with groups that of the worst one.
+
+        In a group it is one minus the mean squared error over the variance of y in all rows: R² is the mean of
+        that over the rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        groups : array of shape (n,) or str, optional
+
+        Returns
+        -------
+        float
+        """
         refuse_masks(y=y, sample_weight=sample_weight)
-        return float(super().score(X, y, sample_weight))
+        if groups is None:
+            return float(super().score(X, y, sample_weight))
+        return worst_group_r2(y, self.predict(X), labels_of(X, groups), sample_weight)
 
     def _check_settings(self) -> None:
         check_one_of("loss", self.loss, REGRESSION_LOSSES)

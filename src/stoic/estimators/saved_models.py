@@ -68,6 +68,7 @@ _PIECES = {
     "kind": _Piece(lambda value: value in KINDS, f"one of {', '.join(KINDS)}"),
     "settings": _Piece(_is_mapping, "a mapping"),
     "labels": _Piece(_is_mapping_of(_is_mapping), "a mapping of mappings"),
+    "group_column": _Piece(_or_none(_is_text), "null or text"),
     "names": _Piece(_or_none(_is_list_of(_is_text)), "null or a list of text"),
     "facts": _Piece(_is_mapping, "a mapping"),
     "loss": _Piece(_is_mapping, "a mapping"),
@@ -83,6 +84,7 @@ _FACTS = {
     "n_features_in_": _Piece(lambda value: _is_count(value) and value > 0, "a count above 0"),
     "converged_": _Piece(lambda value: isinstance(value, bool), "true or false"),
     "truncation_": _Piece(_is_mapping_of(_is_real), "a mapping of numbers"),
+    "temperature_": _Piece(lambda value: _is_real(value) and value >= 0.0, "a number >= 0"),
     "history_": _Piece(_is_list_of(_is_mapping_of(_is_real)), "a list of mappings of numbers"),
 }
 _TARGET = {
@@ -116,6 +118,19 @@ _ARRAYS = {
     "baselines": _Numbers(("groups",), lambda array: ~np.isnan(array), "no NaN", is_optional=True),
     "group_scales": _Numbers(("groups",), _are_positive, "positive and finite", is_optional=True),
 }
+
+
+def brought_up(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON part with what older files lack: they protect the groups with the largest losses."""
+    settings, facts = meta["settings"], meta["facts"]
+    older = {"protect": "loss", "max_cost": 0.01}
+    temperature = settings.get("temperature", math.inf)
+    return {
+        "group_column": None,
+        **meta,
+        "settings": {**{name: one for name, one in older.items() if "protect" not in settings}, **settings},
+        "facts": {"temperature_": temperature, **facts},
+    }
 
 
 def check_saved(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """Scores for groups and for wild labels: the worst group, and medians of means."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from stoic.checks import check_one_of, check_probability, refuse_masks
 from stoic.errors import InvalidParameter, InvalidProblem
+from stoic.estimators.frames import labels_of
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.groups import rows_by_group
 from stoic.inners.labels import encode_groups
@@ -59,6 +60,21 @@ def worst_group_score(
     labels, codes = encode_groups(groups, len(errors))
     weight = None if sample_weight is None else check_weight(sample_weight, codes, labels)
     return -largest_mean(errors, codes, weight, delta)
+
+
+def worst_group_r2(y_true: Any, y_pred: Any, groups: Any, sample_weight: Any = None) -> float:
+    """Return one minus the largest mean squared error of a group over the variance in all rows.
+
+    Examples
+    --------
+    >>> worst_group_r2([0.0, 2.0, 4.0, 2.0], [0.0, 2.0, 3.0, 2.0], groups=["a", "a", "b", "b"])
+    0.75
+    """
+    y_true = column_or_1d(y_true)
+    worst = worst_group_score(y_true, y_pred, groups=groups, error="squared", sample_weight=sample_weight)
+    center = np.average(y_true, weights=sample_weight)
+    variance = float(np.average(np.square(y_true - center), weights=sample_weight))
+    return 1.0 + worst / variance if variance > 0.0 else float(worst == 0.0)
 
 
 def largest_mean(errors: Vector, codes: IntArray, weight: Vector | None, delta: float | None) -> float:
@@ -116,6 +132,8 @@ class GroupScorer:
     ----------
     error, delta
         As for `worst_group_score`.
+    groups : str, optional
+        The column of a data frame that names the groups, where none are routed to the scorer.
 
     Examples
     --------
@@ -133,21 +151,48 @@ class GroupScorer:
 
     error: str | Callable[[Any, Any], Vector] = "absolute"
     delta: float | None = None
+    groups: str | None = None
+    _requests: dict[str, Any] = field(
+        default_factory=lambda: {"groups": True}, init=False, repr=False, compare=False
+    )
 
     def __call__(self, estimator: Any, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> float:
-        """Return the score of a fitted estimator."""
+        """Return the score of a fitted estimator; `groups` are labels, or name a column of X."""
+        groups = self.groups if groups is None else groups
         if groups is None:
             raise InvalidProblem(
                 "GroupScorer got no groups; enable metadata routing (sklearn.set_config("
-                "enable_metadata_routing=True)) and give groups to fit, or as params={'groups': groups}."
+                "enable_metadata_routing=True)) and give groups to fit, or as params={'groups': groups}; or name "
+                "a column of the data frame: GroupScorer(groups='region')."
             )
         settings: dict[str, Any] = {"error": self.error, "sample_weight": sample_weight, "delta": self.delta}
-        return worst_group_score(y, estimator.predict(X), groups=groups, **settings)
+        return worst_group_score(y, estimator.predict(X), groups=labels_of(X, groups), **settings)
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """Set under which names `groups` and `sample_weight` are asked for, as scikit-learn's scorers do.
+
+        Parameters
+        ----------
+        requests : str, bool or None by name
+            ``groups="region"`` takes the groups from what is given to `fit` as `region`.
+
+        Returns
+        -------
+        self
+        """
+        unknown = sorted(set(requests) - {"groups", "sample_weight"})
+        if unknown:
+            raise InvalidParameter(
+                f"{unknown[0]} is nothing that GroupScorer asks for; groups and sample_weight are."
+            )
+        self._requests.update(requests)
+        return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return the request for groups."""
+        """Return the requests for groups and, if it was set, for weights."""
         request = MetadataRequest(owner=self)
-        request.score.add_request(param="groups", alias=True)
+        for name, alias in self._requests.items():
+            request.score.add_request(param=name, alias=alias)
         return request
 
 

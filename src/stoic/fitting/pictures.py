@@ -1,6 +1,5 @@
 """The pictures on the page about a fit."""
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from stoic.estimators.base import GroupDROModel
 from stoic.estimators.displays.convergence import ConvergenceDisplay
 from stoic.estimators.displays.group_risk import TWO_ERRORS, GroupRiskDisplay
 from stoic.estimators.displays.tail import TailDisplay
+from stoic.extras import INSTALL, not_installed
 from stoic.fitting.answer_tables import shown
 from stoic.fitting.measuring import Errors, Means, half_width
 from stoic.fitting.schemas import FileRows
@@ -16,14 +16,14 @@ from stoic.reports.html import Html, element, joined
 from stoic.reports.picture_labels import picture_label
 from stoic.reports.svg import picture
 
-NO_PICTURES = "the page has no pictures, which matplotlib draws; pip install matplotlib brings it."
+NO_PICTURES = f"the page has no pictures, which matplotlib draws; {INSTALL} brings it."
 _MOST_GROUPS = 30
 _WIDTH = 5.2  # inches, of which a small screen shows two thirds
 
 
 def can_draw() -> bool:
     """Whether matplotlib is there, without which a page has no pictures."""
-    return find_spec("matplotlib") is not None
+    return not not_installed("matplotlib")
 
 
 def of_groups(errors: Errors, other: str, names: tuple[str, str], unit: str) -> Html:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stoic.errors import MissingDependency
+from stoic.extras import need
 from stoic.storage.atomic import replace_file
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ def new_figure(size: tuple[float, float]) -> "Figure":
 
 
 def _matplotlib() -> Any:
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - optional, and slow to import
-    except ImportError:
-        raise MissingDependency("figures need matplotlib; run pip install matplotlib.") from None
+    need("a figure", "matplotlib")
+    import matplotlib as mpl  # noqa: PLC0415 - optional, and slow to import
+
     return mpl

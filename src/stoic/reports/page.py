@@ -9,7 +9,7 @@ from string import Template
 from typing import Any, NamedTuple
 
 from stoic import __version__
-from stoic.errors import MissingDependency
+from stoic.extras import need
 from stoic.reports.html import Chart, Html, as_json, element, inert, joined
 from stoic.reports.palette import looks_of
 from stoic.reports.words import label
@@ -112,10 +112,9 @@ def _policy(*scripts: str) -> str:
 
 
 def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependency("the report needs plotly; run pip install plotly.") from None
+    need("the report", "plotly")
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional
+
     # A browser reads every line end as \n before it compares hashes, and </script would end the element.
     script: str = get_plotlyjs()
     return script.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script")

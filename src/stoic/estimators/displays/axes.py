@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stoic.errors import MissingDependency
+from stoic.extras import need
 from stoic.protocols import Vector
 
 if TYPE_CHECKING:
@@ -19,10 +19,9 @@ def pyplot_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
     """Return the axes that were given, or those of a new pyplot figure."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
-    except ImportError:
-        raise MissingDependency("pictures need matplotlib; run pip install matplotlib.") from None
+    need("a picture", "matplotlib")
+    import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
+
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 

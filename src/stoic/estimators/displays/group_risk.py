@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stoic.estimators.displays.axes import drawable, pyplot_axes, tidy
+from stoic.estimators.frames import labels_of
 from stoic.estimators.scoring import errors_of
 from stoic.inners.blocks import means_by
 from stoic.inners.labels import encode_groups
@@ -92,7 +93,8 @@ class GroupRiskDisplay:
         ----------
         estimator : estimator
         X, y : the rows and their targets
-        groups : array of shape (n,)
+        groups : array of shape (n,), or str
+            Labels, or the column of X that holds them.
         baseline : estimator, optional
             A model to compare with, say one for the average.
         error : {"absolute", "squared", "zero-one"} or function
@@ -104,7 +106,8 @@ class GroupRiskDisplay:
         GroupRiskDisplay
         """
         before = None if baseline is None else baseline.predict(X)
-        return cls.from_predictions(y, estimator.predict(X), groups=groups, baseline=before, error=error, ax=ax)
+        how: dict[str, Any] = {"groups": labels_of(X, groups), "baseline": before, "error": error}
+        return cls.from_predictions(y, estimator.predict(X), ax=ax, **how)
 
     @classmethod
     def from_predictions(

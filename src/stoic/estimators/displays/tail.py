@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from stoic.errors import InvalidProblem
 from stoic.estimators.displays.axes import drawable, pyplot_axes, tidy
+from stoic.estimators.frames import labels_of
 from stoic.estimators.tail_index import distances, hill
 from stoic.inners.labels import encode_groups
 from stoic.inners.validation import check_vector
@@ -60,8 +61,8 @@ class TailDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, groups: Any = None, axes: "NDArray[Any] | None" = None
     ) -> Self:
-        """Draw the tails of the residuals of a fitted estimator."""
-        return cls.from_predictions(y, estimator.predict(X), groups=groups, axes=axes)
+        """Draw the tails of the residuals of a fitted estimator; `groups` may name a column of X."""
+        return cls.from_predictions(y, estimator.predict(X), groups=labels_of(X, groups), axes=axes)
 
     @classmethod
     def from_predictions(
