@@ -122,7 +122,9 @@ _ARRAYS = {
 
 def brought_up(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON part with what older files lack: they protect the groups with the largest losses."""
-    settings, facts = meta["settings"], meta["facts"]
+    settings, facts = meta.get("settings"), meta.get("facts")
+    if not (isinstance(settings, dict) and isinstance(facts, dict)):
+        return dict(meta)
     older = {"protect": "loss", "max_cost": 0.01}
     temperature = settings.get("temperature", math.inf)
     return {
