@@ -1,5 +1,6 @@
 """What commands print, and when they refuse an output; Ctrl-C from the first line on."""
 
+import io
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stoic.cli.main import main
+from stoic.cli.terminal import hand_over
 
 INTERRUPTED_AT = """
 import os, runpy, signal, sys
@@ -68,6 +70,18 @@ def test_an_encoding_that_lacks_a_sign_does_not_end_a_command(tmp_path, monkeypa
     ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "K\\xf6ln0" in ended.stdout
+
+
+def test_data_are_handed_to_programs_as_they_are(monkeypatch):
+    output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", output)
+    hand_over("Köln\x1b,1")
+    output.flush()
+    assert output.buffer.getvalue() == "Köln\x1b,1\n".encode()
+    monkeypatch.setattr(output, "isatty", lambda: True, raising=False)
+    hand_over("Köln\x1b,1")
+    output.flush()
+    assert output.buffer.getvalue().endswith(b"K\\xf6ln\\x1b,1\n")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ def say(text: object, *, err: bool = False) -> None:
 
 
 def hand_over(text: str) -> None:
-    """Print data for programs, as they are; only a terminal gets them as `say` has them."""
+    """Print data for programs, as they are and in UTF-8; only a terminal gets them as `say` has them."""
     if sys.stdout.isatty():
         say(text)
     else:
-        click.echo(text)
+        click.echo(text.encode("utf-8", "surrogateescape"))
