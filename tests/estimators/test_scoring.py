@@ -142,7 +142,7 @@ def test_a_robust_score_is_wrong_once_in_twenty_unless_told_otherwise():
 
 @pytest.mark.parametrize("how", [{"y_pred": np.zeros(3)}, {"sample_weight": np.ones(3)}])
 def test_arrays_of_different_lengths_are_refused(how):
-    with pytest.raises(ValueError, match="inconsistent numbers of samples|has 3 entries, but X has 4 rows"):
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples|has 3 entries, but X has 4 rows"):
         robust_score(**{"y_true": np.zeros(4), "y_pred": np.zeros(4), **how})
 
 

@@ -84,6 +84,15 @@ def test_folds_leave_a_row_of_each_group_to_train_on_and_single_rows_are_never_h
     assert np.bincount(folds[codes == 3]).tolist() == [20] * 5
 
 
+@pytest.mark.parametrize("n_pairs", [0, 1, 2])
+def test_where_hardly_a_row_can_be_held_out_the_average_is_taken(n_pairs):
+    X, y, _ = failed_group(n=20)
+    groups = np.r_[np.repeat(np.arange(n_pairs), 2), 100 + np.arange(60 - 2 * n_pairs)]
+    for protect in ("loss", "regret"):
+        model = GroupDRORegressor(protect=protect).fit(X, y, groups=groups)
+        assert model.temperature_ == np.inf
+
+
 def test_the_group_that_is_failed_gains_on_fresh_rows_and_the_cost_is_kept():
     X, y, groups = failed_group()
     fresh = failed_group(1, n=3000)

@@ -25,6 +25,22 @@ class Many(click.ParamType):  # type: ignore[type-arg]  # generic in some versio
             self.fail(f"{value!r} is not a list of {self.name} with commas between them.", param, ctx)
 
 
+class OrAuto(click.ParamType):  # type: ignore[type-arg]  # generic in some versions
+    """A number, or the word "auto"."""
+
+    name = "number or auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """Return the number or the word."""
+        if str(value).strip().lower() == "auto":
+            return "auto"
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor auto.", param, ctx)
+
+
+NUMBER_OR_AUTO = OrAuto()
 NAMES, NUMBERS, COUNTS = Many(str, "names"), Many(float, "numbers"), Many(int, "whole numbers")
 
 

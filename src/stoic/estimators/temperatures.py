@@ -101,10 +101,13 @@ class TemperaturePath:
         ]
 
     def _error(self, k: int, best: int) -> float:
-        """Return the standard error of the difference of two worst levels: over the rows of the first's group."""
+        """Return the standard error of the difference of two worst levels: over the rows of the first's group.
+
+        It is infinite where fewer than two of them were held out.
+        """
         rows = self.codes == self.worst_groups[k]
         difference = (self.changes[k] - self.changes[best])[rows]
-        return float(difference.std() / math.sqrt(max(1, len(difference) - 1)))
+        return float(difference.std() / math.sqrt(len(difference) - 1)) if len(difference) > 1 else math.inf
 
 
 def temperature_path(

@@ -123,7 +123,7 @@ def _long_line(name: str, part: Means, i: int, amounts: Amounts) -> Sequence[str
 def legend(answer: Answer) -> list[tuple[str, str]]:
     """Return what the columns of the tables are."""
     meanings = {
-        FIT: answer.fit_name,
+        FIT: f"{answer.fit_name}{_temperature(answer)}",
         AVERAGE: "the same estimator for the average over rows, which protects no group",
         EQUAL: "the same estimator with equal weights of the groups",
         CONSTANT: _constant(answer),
@@ -131,6 +131,15 @@ def legend(answer: Answer) -> list[tuple[str, str]]:
     told = [(name, meanings[name]) for name in answer.errors[0].rivals]
     compared = "below zero where the fit is better; ± is half of a 95 % interval of differences row by row"
     return [*told, ("fit − …", compared)]
+
+
+def _temperature(answer: Answer) -> str:
+    """Return how strongly the fit protects groups; nothing where it is an average, and no other was asked for."""
+    model = answer.model
+    if not model.path_:
+        return "" if model.memory_.levels.temperature is None else f" at temperature {model.temperature_:g}"
+    chosen = next(record for record in model.path_ if record["chosen"])
+    return f" at temperature {model.temperature_:g}: by cross-validation, at a cost of {max(0.0, chosen['cost']):.1%}"
 
 
 def _constant(answer: Answer) -> str:

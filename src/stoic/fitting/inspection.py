@@ -56,7 +56,7 @@ def _settings(model: GroupDROModel, schema: Schema) -> Section:
         ("loss", _short(memory.loss)),
         ("penalty", _short(memory.regularizer)),
         ("protect", model.protect),
-        ("temperature", average if memory.levels.temperature is None else model.temperature),
+        ("temperature", average if memory.levels.temperature is None else f"{model.temperature_:g}"),
         ("steps, rows drawn", f"{model.n_iter_:,}, {model.n_samples_drawn_:,}"),
         ("converged", "yes" if model.converged_ else "no"),
     ]

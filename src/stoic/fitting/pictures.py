@@ -8,6 +8,7 @@ from stoic.estimators.base import GroupDROModel
 from stoic.estimators.displays.convergence import ConvergenceDisplay
 from stoic.estimators.displays.group_risk import TWO_ERRORS, GroupRiskDisplay
 from stoic.estimators.displays.tail import TailDisplay
+from stoic.estimators.displays.tradeoff import GroupTradeoffDisplay
 from stoic.extras import INSTALL, not_installed
 from stoic.fitting.answer_tables import shown
 from stoic.fitting.measuring import Errors, Means, half_width
@@ -61,6 +62,13 @@ def _draw_groups(groups: Means, errors: Errors, other: str, names: tuple[str, st
     GroupRiskDisplay(
         groups.names, scale * groups.means[0], scale * widths, groups.rows.astype(float), before, names=names
     ).plot(ax)
+
+
+def of_tradeoff(model: GroupDROModel) -> Html:
+    """Return what protecting the worst group costs at each temperature that was tried."""
+    with picture("largest regret or error of a group against the mean error", (_WIDTH, 3.4)) as made:
+        GroupTradeoffDisplay.from_estimator(model, made.figure.subplots())
+    return element("figure", made.svg)
 
 
 def of_convergence(model: GroupDROModel) -> Html:

@@ -10,7 +10,7 @@ from stoic.fitting.answer_tables import legend, page_tables, title
 from stoic.fitting.files import Fitted
 from stoic.fitting.inspection import Section, inspect_rows, model_sections
 from stoic.fitting.measuring import measured
-from stoic.fitting.pictures import can_draw, of_convergence, of_groups, of_tails
+from stoic.fitting.pictures import can_draw, of_convergence, of_groups, of_tails, of_tradeoff
 from stoic.fitting.plain_text import numbers_of
 from stoic.fitting.rivals import FIT
 from stoic.fitting.trial import Tried
@@ -71,6 +71,8 @@ def _parts(tried: Tried) -> Iterator[Html]:
         yield element("div", *(element("p", note) for note in tried.notes), class_="notice")
     yield from _answered(fitted.answer, tried.belongs) if fitted.answer is not None else _untested(fitted)
     yield from (_section(part) for part in model_sections(fitted.model, fitted.schema))
+    if can_draw() and fitted.model.path_:
+        yield element("section", element("h2", "What protection costs"), of_tradeoff(fitted.model))
     if can_draw():
         yield element("section", element("h2", "How the fit went"), of_convergence(fitted.model))
     yield from (_section(part) for part in inspect_rows(fitted.table, fitted.schema))
