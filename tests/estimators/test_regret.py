@@ -78,6 +78,28 @@ def test_chance_is_no_regret_in_nine_of_ten_tables():
     assert shown <= 9
 
 
+def test_chance_is_no_regret_among_hundreds_of_small_groups_with_wild_labels():
+    # Each table shows a regret with probability 0.1 at most, so more than 4 of 10 with probability 0.002.
+    shown = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, groups = rng.standard_normal((3600, 3)), np.repeat(np.arange(300), 12)
+        y = X @ [1.0, 0.0, -1.0] + rng.standard_t(2.1, 3600)
+        rows, w = rows_of(X, y, groups), np.array([1.0, 0.0, -1.0, 0.0])
+        shown += (own_models(rows, stoic.Huber(1.0), w, rng).certain_gains > 0.0).any()
+    assert shown <= 4
+
+
+def test_groups_are_fitted_in_batches_to_the_same_gains(monkeypatch):
+    X, y, groups = noisy_groups(own_slopes=1.0)
+    rows, loss, w = rows_of(X, y, groups), stoic.Huber(2.0), np.array([1.0, -1.0, 0.5, 0.0, 0.0])
+    whole = own_models(rows, loss, w, np.random.default_rng(0))
+    monkeypatch.setattr("stoic.estimators.own_models._MOST_HESSIANS", 30)  # one group at a time
+    alone = own_models(rows, loss, w, np.random.default_rng(0))
+    np.testing.assert_allclose(alone.gains[5], whole.gains[5], rtol=0.1)  # other folds
+    assert alone.gains.argmax() == 5
+
+
 @pytest.mark.parametrize("wild", [1e3, 1e6, 1e12])
 def test_wild_rows_do_not_decide(wild):
     X, y, groups = noisy_groups(own_slopes=1.0)

@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import logsumexp, softmax
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import outlier_size
@@ -31,6 +31,8 @@ _FEWEST_ROWS = 2 * _FOLDS  # of a group that has an own model
 _MOST_COLUMNS, _MOST_ENTRIES = 200, 1e7  # beyond, a correction has two parameters, and rows are drawn
 _MOST_STEPS, _MOST_HALVINGS, _SETTLED = 8, 6, 1e-5
 _STEEPER = 4.0  # the most that the cost of an error may differ from that under the shared model
+_UNKNOWN = 0.0, np.inf, np.nan  # the gain of a group without an own model, its error and its cost
+_MOST_HESSIANS = 10_000_000  # numbers in those of the groups that are fitted together
 _CHUNK = 1 << 22  # numbers of outer products that are formed at a time
 
 
@@ -38,11 +40,13 @@ class OwnModels(NamedTuple):
     """The gains in mean loss of the groups' own models over the shared one, and the errors of these gains.
 
     `costs` is what a unit of error costs on the way: the gain in loss over that in error; NaN where there is none.
+    `rows` are the numbers of rows of the groups.
     """
 
     gains: Vector
     errors: Vector
     costs: Vector
+    rows: Vector
 
     @property
     def shown(self) -> Vector:
@@ -51,7 +55,7 @@ class OwnModels(NamedTuple):
         It is 0 in all groups with probability 0.9 where no own model is better than the shared one, and close to 1
         where a gain is many times its error (Breiman's garrote).
         """
-        z = float(norm.isf(_LEVEL / len(self.gains)))
+        z = student.isf(_LEVEL / len(self.gains), np.maximum(self.rows - 1.0, 1.0))
         allowed = z * self.errors
         ratio = np.divide(allowed, self.gains, out=np.full_like(allowed, np.inf), where=self.gains > 0.0)
         return np.maximum(0.0, 1.0 - np.square(ratio))
@@ -72,7 +76,7 @@ def own_models(rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Own
     """Return what the groups' own models gain over the shared model w on rows they have not seen."""
     counts = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     sizes = np.bincount(rows.codes[counts > 0.0], minlength=rows.n_groups)
-    found = OwnModels(np.zeros(rows.n_groups), np.full(rows.n_groups, np.inf), np.full(rows.n_groups, np.nan))
+    found = OwnModels(*(np.full(rows.n_groups, value) for value in (*_UNKNOWN, 0.0)))
     able = np.flatnonzero(sizes >= _FEWEST_ROWS)
     if len(able) < 1 or rows.n_groups == 1:
         return found
@@ -81,10 +85,24 @@ def own_models(rows: TrainingRows, loss: Loss, w: Vector, rng: Generator) -> Own
     numbers[able] = np.arange(len(able))
     order = np.argsort(numbers[rows.codes[chosen]], kind="stable")
     part, weight = rows.part(chosen[order]), counts[chosen[order]]
-    candidates = _corrections(part, loss, w, numbers[part.codes], len(able))
-    for values, of_able in zip(found, _cross_fitted(candidates, weight, rng), strict=True):
-        values[able] = of_able
+    codes, n_columns = numbers[part.codes], rows.X.shape[1]
+    has_many = (n_columns <= _MOST_COLUMNS) & (sizes[able] > n_columns) & (rows.n_outputs == 1)
+    for of_all_columns in (True, False):
+        n_parameters = n_columns + 1 if of_all_columns else max(2, rows.n_outputs)
+        for some in _batches(np.flatnonzero(has_many == of_all_columns), n_parameters):
+            chosen = np.flatnonzero(np.isin(codes, some))
+            here = np.searchsorted(some, codes[chosen])
+            candidates = _corrections(part.part(chosen), loss, w, here, len(some), of_all_columns=of_all_columns)
+            measured = _cross_fitted(candidates, weight[chosen], rng)
+            for values, of_groups in zip(found, (*measured, sizes[able[some]]), strict=True):
+                values[able[some]] = of_groups
     return found
+
+
+def _batches(groups: IntArray, n_parameters: int) -> list[IntArray]:
+    """Return the groups in batches whose Hessians fit in memory together."""
+    n_batches = -(-len(groups) * n_parameters**2 // _MOST_HESSIANS)
+    return np.array_split(groups, n_batches) if n_batches else []
 
 
 def _drawn(rows: TrainingRows, counts: Vector, able: IntArray, rng: Generator) -> IntArray:
@@ -238,7 +256,8 @@ class ClassCorrections(Corrections):
         chances = softmax(self.shared + theta[self.codes], axis=1)
         slopes = chances - (np.arange(self.n_parameters) == self.y[:, None])
         weighted = share[:, None] * chances
-        hessians = -self.sums(weighted[:, :, None] * chances[:, None, :])
+        parts = np.split(np.arange(len(self.y)), self.starts[1:])
+        hessians = np.array([-weighted[rows].T @ chances[rows] for rows in parts])
         diagonal = np.arange(self.n_parameters)
         hessians[:, diagonal, diagonal] += self.sums(weighted)
         return self.sums(share[:, None] * slopes), hessians
@@ -255,34 +274,33 @@ def _chunks(starts: IntArray, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _corrections(
-    rows: TrainingRows, loss: Loss, w: Vector, codes: IntArray, n_groups: int
+    rows: TrainingRows, loss: Loss, w: Vector, codes: IntArray, n_groups: int, *, of_all_columns: bool
 ) -> tuple[Corrections, ...]:
-    """Return corrections of the level, and in all columns; of the slope where there are many columns.
+    """Return corrections of the level, and in all columns, or else of the slope.
 
     Of more than two classes, of the level of each.
     """
     if rows.n_outputs > 1:
         inner = rows.inner(loss)
         return (ClassCorrections(inner.predict(w, inner.everything()), rows.y, codes, n_groups),)
-    X, shared = cast("Any", rows.X), rows.predict(w)
-    if X.shape[1] > _MOST_COLUMNS:
-        columns = ((shared - shared.mean()) / (shared.std() or 1.0))[:, None]
-    else:
-        dense = rows.columns()
-        columns = dense - dense.mean(axis=0)
+    shared = rows.predict(w)
+    columns = rows.columns() if of_all_columns else shared[:, None]
+    columns = columns - columns.mean(axis=0)
+    if not of_all_columns:
+        columns /= columns.std() or 1.0
     level = np.ones((len(shared), 1))
     of_rows = shared, rows.y, codes, n_groups
     return LinearCorrections(*of_rows, level, loss), LinearCorrections(*of_rows, np.hstack([columns, level]), loss)
 
 
-def _cross_fitted(candidates: Sequence[Corrections], weight: Vector, rng: Generator) -> OwnModels:
-    """Return the gains of the correction and shrinkage that serve each group best, with errors and costs."""
+def _cross_fitted(candidates: Sequence[Corrections], weight: Vector, rng: Generator) -> tuple[Vector, ...]:
+    """Return the gains of the correction and shrinkage that serve each group best, their errors and costs."""
     codes, p, starts = candidates[0].codes, candidates[0].n_groups, candidates[0].starts
     sizes = np.diff(np.append(starts, len(codes)))
     places = np.arange(len(codes)) - starts[codes]  # of rows in their groups, which are shuffled
     folds = (places + rng.integers(_FOLDS, size=p)[codes]) % _FOLDS
     share = weight / np.add.reduceat(weight, starts)[codes]
-    best = OwnModels(np.zeros(p), np.full(p, np.inf), np.full(p, np.nan))
+    best = tuple(np.full(p, value) for value in _UNKNOWN)
     for corrections in candidates:
         nothing = np.zeros((p, corrections.n_parameters))
         losses, sizes_before = corrections.losses(nothing), corrections.sizes(nothing)
@@ -294,9 +312,9 @@ def _cross_fitted(candidates: Sequence[Corrections], weight: Vector, rng: Genera
             gain_of_sizes, _ = _mean_and_error(sizes_before - sizes_after, share, starts, codes)
             is_gain = (gain > 0.0) & (gain_of_sizes > 0.0)
             cost = np.divide(gain, gain_of_sizes, out=np.full(p, np.nan), where=is_gain)
-            better = gain - error > best.gains - best.errors
-            found = OwnModels(gain, error, cost)
-            best = OwnModels(*(np.where(better, new, old) for new, old in zip(found, best, strict=True)))
+            better = gain - error > best[0] - best[1]
+            found = gain, error, cost
+            best = tuple(np.where(better, new, old) for new, old in zip(found, best, strict=True))
     return best
 
 

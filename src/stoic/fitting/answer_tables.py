@@ -138,8 +138,8 @@ def _temperature(answer: Answer) -> str:
     model = answer.model
     if not model.path_:
         return "" if model.memory_.levels.temperature is None else f" at temperature {model.temperature_:g}"
-    chosen = next(record for record in model.path_ if record["chosen"])
-    return f" at temperature {model.temperature_:g}: by cross-validation, at a cost of {max(0.0, chosen['cost']):.1%}"
+    cost = max(0.0, next(record["cost"] for record in model.path_ if record["chosen"]))
+    return f" at temperature {model.temperature_:g}: by cross-validation, at a cost of {cost:.1%}"
 
 
 def _constant(answer: Answer) -> str:
