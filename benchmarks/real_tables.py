@@ -234,7 +234,7 @@ def measure(name, wanted, more=None):
         )
         sizes.append([(test[2] == g).sum() for g in labels])
         for model_name, fit in models.items():
-            if model_name not in wanted and wanted:
+            if (model_name not in wanted and wanted) or isinstance(errors.get(model_name), str):
                 continue
             if model_name == "Quantile" and len(train[1]) > MOST_ROWS_OF_LP:
                 continue
@@ -269,8 +269,8 @@ def summary(result, model):
     return float(errors @ sizes / sizes.sum()), errors.max(), regrets.max(), errors[regrets.argmax()]
 
 
-def judgment(result):
-    """Return by how much the default is behind the best linear peer, and whether that is little enough.
+def judgment(result, model):
+    """Return by how much a model is behind the best linear peer, and whether that is little enough.
 
     Of the mean error, of the worst group's (1 % each), and of the worst regret, over that group's error: 2 % of
     the regret, or 0.5 % of the error.
@@ -278,18 +278,25 @@ def judgment(result):
     found = {m: summary(result, m) for m in result["errors"] if not isinstance(result["errors"][m], str)}
     peers = [found[m] for m in PEERS if m in found]
     plain = [found[m] for m in PEERS if m in found and "equal" not in m]
-    mine = found["default"]
-    best_mean, best_worst, best_regret = (
-        min(p[0] for p in plain),
-        min(p[1] for p in peers),
-        min(p[2] for p in peers),
-    )
-    slack = max(0.02 * best_regret, 0.005 * mine[3])
+    mine = found[model]
+    mean, worst, regret = (min(p[0] for p in plain), min(p[1] for p in peers), min(p[2] for p in peers))
+    slack = max(0.02 * regret, 0.005 * mine[3])
     return {
-        "mean": (mine[0] / best_mean - 1.0, mine[0] <= 1.01 * best_mean),
-        "worst": (mine[1] / best_worst - 1.0, mine[1] <= 1.01 * best_worst),
-        "regret": ((mine[2] - best_regret) / mine[3], mine[2] <= best_regret + slack),
+        "mean": (mine[0] / mean - 1.0, mine[0] <= 1.01 * mean),
+        "worst": (mine[1] / worst - 1.0, mine[1] <= 1.01 * worst),
+        "regret": ((mine[2] - regret) / mine[3] if mine[3] else 0.0, mine[2] <= regret + slack),
     }
+
+
+def show_kept(results):
+    """Print on how many tables each model is within the margins of the best linear peer, by mean, worst and regret."""
+    names = dict.fromkeys(name for result in results.values() for name in result["errors"])
+    print(f"\n{'within the margins':18} {'tables':>8} {'mean':>6} {'worst':>6} {'regret':>6} {'all':>6}")
+    for name in names:
+        judged = [judgment(r, name) for r in results.values() if isinstance(r["errors"].get(name), list)]
+        kept = [sum(one[what][1] for one in judged) for what in ("mean", "worst", "regret")]
+        kept.append(sum(all(is_kept for _, is_kept in one.values()) for one in judged))
+        print(f"  {name:16} {len(judged):8} " + " ".join(f"{count:6}" for count in kept))
 
 
 def show(name, result):
@@ -304,7 +311,7 @@ def show(name, result):
         words = "" if log_loss is None else f"  {log_loss:.4f}"
         print(f"  {model:16} {mean:10.5g} {worst:10.5g} {regret:10.4g} {result['seconds'][model]:8.3f}{words}")
     if "default" in result["errors"]:
-        found = judgment(result)
+        found = judgment(result, "default")
         print("  " + "   ".join(f"{name} {distance:+.2%}" for name, (distance, _) in found.items()), end="")
         missed = [name for name, (_, is_kept) in found.items() if not is_kept]
         print(f"   MISSED: {', '.join(missed)}" if missed else "   kept")
@@ -316,16 +323,19 @@ def main():
     parser.add_argument("--table-set", choices=["chosen", "fresh"], default="chosen")
     parser.add_argument("--models", nargs="+", default=[])
     parser.add_argument("--json", type=Path, help="write what was measured to a file, after each table")
+    parser.add_argument("--read", type=Path, help="take the tables of such a file as they were measured")
     options = parser.parse_args()
-    kept = {}
+    kept = json.loads(options.read.read_text()) if options.read else {}
     sets = {"chosen": [*tables.REGRESSION, *tables.CLASSIFICATION], "fresh": list(tables.FRESH)}
     for name in options.tables or sets[options.table_set]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            kept[name] = measure(name, options.models)
+        if name not in kept:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                kept[name] = measure(name, options.models)
         show(name, kept[name])
         if options.json:
             options.json.write_text(json.dumps(kept))
+    show_kept(kept)
 
 
 if __name__ == "__main__":
