@@ -289,7 +289,7 @@ def judgment(result, model):
 
 
 def show_kept(results):
-    """Print on how many tables each model is within the margins of the best linear peer, by mean, worst and regret."""
+    """Print on how many tables each model is within the margins of the best linear peer."""
     names = dict.fromkeys(name for result in results.values() for name in result["errors"])
     print(f"\n{'within the margins':18} {'tables':>8} {'mean':>6} {'worst':>6} {'regret':>6} {'all':>6}")
     for name in names:
