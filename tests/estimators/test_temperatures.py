@@ -187,6 +187,13 @@ def test_large_data_are_judged_on_a_sample_and_hard_ones_on_one_fold(monkeypatch
     assert len(path.codes) == 60
 
 
+def test_with_very_many_columns_the_temperature_is_one():
+    X, y, groups = failed_group()
+    wide = np.hstack([X, np.zeros((len(y), 1000))])
+    model = GroupDRORegressor(random_state=0).fit(wide, y, groups=groups)
+    assert (model.temperature_, model.path_) == (1.0, [])
+
+
 def test_batches_keep_the_temperature_of_the_first():
     X, y, groups = failed_group()
     model = GroupDRORegressor(random_state=0).fit(X, y, groups=groups)

@@ -65,7 +65,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         the differences; inf is the average over the groups, 0 the worst group (to within 1 % of the loss).
         "auto": the one of inf, 8, 4, 2, 1, 0.5, 0.25, 0.1 and 0 with the lowest largest regret (or error) of a
         group by five-fold cross-validation, among those that `max_cost` allows; then the first from the average
-        on that is within a standard error of it.
+        on that is within a standard error of it. With more than 1,000 columns it is 1.
     max_cost : float, default 0.01
         With temperature="auto": by how much protection may raise the mean error over the average fit's, as a
         share of it; inf for any price.

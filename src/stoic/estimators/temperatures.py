@@ -26,6 +26,9 @@ from stoic.problem import Problem
 from stoic.protocols import Array, Regularizer, Vector
 from stoic.solvers.newton import Newton
 
+MOST_COLUMNS = 1000
+"""Of rows that have a path: with more, each step of it solves a system by conjugate gradients."""
+
 TEMPERATURES = (math.inf, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.0)
 _FOLDS, _FEWEST_ROWS = 5, 10  # rows of a group whose level counts
 _ENTRIES, _WORK, _PER_COLUMN = 3e6, 2e8, 5  # numbers to read, products of a Hessian, rows for each column

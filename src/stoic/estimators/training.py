@@ -13,7 +13,7 @@ from stoic.estimators.drawing import minimize_by_draws
 from stoic.estimators.protection import Levels, Protection, Yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import spread, weighted_quantile
-from stoic.estimators.temperatures import TemperaturePath, temperature_path
+from stoic.estimators.temperatures import MOST_COLUMNS, TemperaturePath, temperature_path
 from stoic.estimators.watching import Watch, is_ended
 from stoic.estimators.wild import is_reached
 from stoic.losses import Loss, Squared
@@ -29,6 +29,7 @@ _FIRST_SHARE = 0.2  # of the budget, for the average
 _MOST_ROUNDS, _SETTLED = 20, 1e-8  # of the search for a scale on small data
 _PATIENCE = 10.0  # with square loss, whose slopes have no bound, and where nearly the worst group alone counts
 _FEWEST_RECORDS, _MOST_RECORDS = 5, 50
+_OF_MANY_COLUMNS = 1.0  # the temperature where a path would take minutes
 _SAMPLE = 2000  # rows on which the history follows the objective
 _LEAST_SCALE = 1e-6  # of the targets' spread: where a model fits more than half of the rows exactly
 
@@ -122,28 +123,35 @@ class Trainer:
             is_settled = abs(scale - before) <= _SETTLED * before and not self._reaches(first.rows, w)
             if not self.is_exact or is_settled or len(results) == _MOST_ROUNDS or is_ended(result):
                 break
-        is_over = is_ended(result)
-        if not self.is_exact:  # regrets are differences from the average, and small ones
-            w, more, reached = converge(first, average, w, start, result)
-            if more is not None:
-                results.append(replace(more, certifier=None))
-                is_over = is_ended(more) and not reached.is_reached  # the user's end, not that of a small gap
-            scale = self._scale(w) if self.has_scale else scale
-        loss, n_average = self.loss_at(scale), len(results)
+        loss, is_over = self.loss_at(scale), is_ended(result)
         last = replace(self, rows=self.rows.calmed(w, loss))
+        goes_on = self.may_improve and not self.is_exact
+        if goes_on and not is_over:  # regrets are differences from the average, and small ones
+            average = Problem(last.rows.inner(loss), Linear(shares), self.regularizer)
+            w, more, is_over = last.settled(average, w, start)
+            results += more
+        n_average = len(results)
         yard = self.protection.yardstick(last.rows, loss, w, self.folds)
         temperature, path = last.temperature_from(loss, w, yard, shares)
         last, levels = replace(last, temperature=temperature), yard.at(temperature)
         problem = Problem(last.rows.inner(loss), levels.outer(shares), self.regularizer)
-        if self.may_improve and not self.is_exact and not is_over:  # draws would lead away from there
-            w, more, _ = converge(last, problem, w, start, result)
-            results += [] if more is None else [replace(more, certifier=None)]
+        if goes_on and not is_over:  # draws would lead away from there
+            w, last_steps, _ = converge(last, problem, w, start, result)
+            results += [] if last_steps is None else [replace(last_steps, certifier=None)]
         elif not is_over:
             result = last.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
             w = result.w
             results.append(replace(result, certifier=None))
         found = w, loss, last.rows, problem, temperature, path, levels
         return Trained(*found, tuple(results), n_average, self.is_exact)
+
+    def settled(self, problem: Problem, w: Vector, start: Vector) -> tuple[Vector, list[Result], bool]:
+        """Return the minimum by draws and Newton steps after them, the solves, and whether the user ended one."""
+        drawn = self.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=False)
+        w, more, reached = converge(self, problem, drawn.w, start, drawn)
+        results = [drawn] if more is None else [drawn, more]
+        is_over = is_ended(results[-1]) and not (more is not None and reached.is_reached)
+        return w, [replace(one, certifier=None) for one in results], is_over
 
     def temperature_from(
         self, loss: Loss, w: Vector, yard: Yardstick, shares: Vector
@@ -153,6 +161,8 @@ class Trainer:
             return float(self.temperature), None
         if yard.unit <= 0.0:
             return math.inf, None
+        if self.rows.X.shape[1] > MOST_COLUMNS:
+            return _OF_MANY_COLUMNS, None
         path = temperature_path(self.rows, loss, self.regularizer, w, yard, shares, self.folds)
         return float(path.temperatures[path.chosen(self.max_cost)]), path
 
