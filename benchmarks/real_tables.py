@@ -62,11 +62,24 @@ def bounded_groups(make, moment):
     def fit(X, y, groups):
         from fairlearn.reductions import ExponentiatedGradient
 
-        average = make().fit(X, y)
-        constraint = moment(y, average.predict(X), groups)
-        return ExponentiatedGradient(make(), constraint, max_iter=20).fit(X, y, sensitive_features=groups)
+        classes = None if y.dtype.kind in "iuf" else np.unique(y)
+        if classes is not None:
+            y = np.searchsorted(classes, y)  # it takes 0 and 1 for classes
+        constraint = moment(y, make().fit(X, y).predict(X), groups)
+        model = ExponentiatedGradient(make(), constraint, max_iter=20).fit(X, y, sensitive_features=groups)
+        return model if classes is None else Named(model, classes)
 
     return fit
+
+
+class Named:
+    """A model of classes 0 and 1 that predicts their names."""
+
+    def __init__(self, model, classes):
+        self.model, self.classes = model, classes
+
+    def predict(self, X):
+        return self.classes[self.model.predict(X)]
 
 
 def bounded_loss(y, prediction, groups):
