@@ -205,8 +205,17 @@ def test_the_tradeoff_is_drawn_with_the_choice_marked():
     ]
     assert {text.get_text() for text in display.ax_.texts} == {"average", *(f"{t:g}" for t in TEMPERATURES[1:])}
     fixed = GroupDRORegressor(temperature=1.0).fit(X, y, groups=groups)
-    with pytest.raises(stoic.InvalidProblem, match='fit with temperature="auto"'):
+    with pytest.raises(
+        stoic.InvalidProblem, match='from a file, which keeps no path; fit with temperature="auto"'
+    ):
         GroupTradeoffDisplay.from_estimator(fixed)
+
+
+def test_the_records_of_the_path_are_plain_values():
+    X, y, groups = failed_group()
+    names = np.array(["north", "south", "west"])[groups]
+    model = GroupDRORegressor(random_state=0).fit(X, y, groups=names)
+    assert {type(value) for record in model.path_ for value in record.values()} == {float, str, bool}
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,16 @@ def test_the_model_is_fitted_to_all_rows_and_the_numbers_to_four_fifths(read):
     assert "the model is fitted to all 1,200 of them" in tried.belongs
 
 
+@pytest.mark.parametrize(("seed", "kinds"), [(1, ("the average over rows", "regret DRO")), (5, None), (3, ())])
+def test_a_model_of_another_kind_than_the_one_tested_is_said(seed, kinds, read):
+    one, rng = columns(seed, 240), np.random.default_rng(seed + 1000)
+    y = one["a"] + 0.9 * (one["region"] == "r2") * one["b"] + rng.standard_normal(240)
+    tried = fit_and_hold_out(read(seed=seed, n=240, changes={"y": y}), {"temperature": 1.0}, 0)
+    tested, written = kinds or ("regret DRO", "the average over rows")
+    said = f"The fit that was tested is {tested}; the one to all rows is {written}."
+    assert tried.belongs.endswith(said) == (kinds != ())
+
+
 def test_the_test_rows_may_be_another_file(read, tmp_path):
     rows = read()
     tried = fit_and_test_on(rows, LOSS, write(tmp_path, "test", seed=1, n=300))
@@ -121,6 +131,11 @@ def test_a_fit_without_regret_is_called_the_average(read):
     assert answer.verdict().startswith("No group would do better beyond chance with a model of its own")
     asked = fit_and_hold_out(rows, {"protect": "regret", "temperature": np.inf}, 0).fitted.answer
     assert asked.verdict().startswith("The fit is the average over rows, as asked")
+
+
+def test_an_average_that_was_chosen_by_cross_validation_is_said_to_be_so(read):
+    answer = fit_and_hold_out(read(), {"max_cost": 0.0}, 0).fitted.answer
+    assert legend(answer)[0] == ("fit", "the average over rows, by cross-validation")
 
 
 def test_too_few_rows_are_not_tested(read):

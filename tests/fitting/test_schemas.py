@@ -151,6 +151,17 @@ def test_marks_of_two_classes_are_classes_unless_told_otherwise(values, classes,
     assert not said(told, "target")
 
 
+@pytest.mark.parametrize(("values", "note"), [([1, 2], "1 and 2"), ([0, 1, 2, 5], "0, 1, 2 and 5")])
+def test_a_few_whole_numbers_are_numbers_and_said_to_be_taken_so(values, note, read):
+    frame = table(y=values * (N // len(values)))
+    rows = read(frame)[1]
+    assert not rows.classifies
+    assert said(rows, f"The target 'y' holds just {note}, which are taken as numbers; --classify")
+    assert not said(read(frame, classifies=False)[1], "target")
+    assert not said(read(table(y=[0.5, 1.0] * (N // 2)))[1], "target")
+    assert not said(read(table(y=list(range(6)) * (N // 6) + [0] * (N % 6)))[1], "target")
+
+
 def test_labels_of_libsvm_files_may_be_marks_too(read):
     content = "\n".join(f"{2 * (i % 2) - 1} 1:{i}" for i in range(10))
     rows = read(content, name="a.svm", target=None)[1]

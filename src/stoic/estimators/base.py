@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -102,6 +103,8 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             check_real("alpha", self.alpha, low=0.0)
         check_real("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
         if self.temperature != "auto":
+            if isinstance(self.temperature, str):
+                raise InvalidParameter(f"temperature={self.temperature!r} is neither 'auto' nor a number >= 0.")
             check_real("temperature", self.temperature, low=0.0)
         check_real("max_cost", self.max_cost, low=0.0)
         check_positive("tol", self.tol)
@@ -220,6 +223,9 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return the baselines that the user gave, by group and on the scale of training."""
         if self.baseline is None:
             return None
+        if not isinstance(self.baseline, Mapping):
+            kind = type(self.baseline).__name__
+            raise InvalidParameter(f"baseline is of type {kind}; give a mapping from groups to numbers.")
         missing = [label for label in rows.labels.tolist() if label not in self.baseline]
         if missing:
             raise InvalidParameter(f"baseline has no number for group {missing[0]!r}; give one for each group.")

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,9 +83,8 @@ def _belongs(found: Answer, fitted: Fitted) -> str:
         f"The numbers belong to a fit to four fifths of the rows; the model is fitted to all {n_rows:,} of them."
     )
     if kind_of_average(found.model) != kind_of_average(fitted.model):
-        said += (
-            " On all rows it is no average." if kind_of_average(found.model) else " On all rows it is an average."
-        )
+        written = replace(found, model=fitted.model)
+        said += f" The fit that was tested is {found.fit_name}; the one to all rows is {written.fit_name}."
     return said
 
 

@@ -63,7 +63,8 @@ class GroupTradeoffDisplay:
         if not self.path:
             raise InvalidProblem(
                 "the model has no path: temperature was a number, or no group has a regret that chance does not "
-                'explain, so that the average was taken; fit with temperature="auto" for a path.'
+                "explain, so that the average was taken, or the model comes from a file, which keeps no path; fit "
+                'with temperature="auto" for a path.'
             )
         ax = pyplot_axes(ax, (5.5, 3.8))
         costs = [100.0 * record["cost"] for record in self.path]
