@@ -115,6 +115,16 @@ def test_noise_alone_is_found_to_be_chance(read):
     assert said.endswith("the average over rows serves as well.")
 
 
+def test_groups_are_said_to_differ_in_noise_only_where_no_own_model_is_better(read):
+    rng = np.random.default_rng(5)
+    y = columns(0)["a"] + (1 + np.arange(N) % 3) * rng.standard_normal(N)
+    rows = read(changes={"y": y})
+    assert "differ in noise" in fit_and_hold_out(rows, {}, 0).fitted.answer.verdict()
+    assert "noise" not in fit_and_hold_out(rows, LOSS, 0).fitted.answer.verdict()  # nobody looked for own models
+    even = read(changes={"y": columns(0)["a"] + rng.standard_normal(N)})
+    assert "noise" not in fit_and_hold_out(even, {}, 0).fitted.answer.verdict()
+
+
 def test_columns_that_explain_nothing_are_found_out(read):
     y = np.random.default_rng(5).standard_normal(N)
     said = fit_and_hold_out(read(changes={"y": y}), LOSS, 0).fitted.answer.verdict()

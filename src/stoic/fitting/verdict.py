@@ -72,8 +72,8 @@ class Evidence:
     measure : str
     is_explained : bool
         Whether one of the simpler fits is better than a constant beyond chance.
-    groups_differ : bool
-        Whether the errors of the groups differ beyond chance.
+    is_noise : bool
+        Whether the errors of the groups differ beyond chance, but none would do better with a model of its own.
     why : str
         Where the fit is itself the average over rows: why it is; `other` is what could be had in its place.
     advice : str
@@ -88,7 +88,7 @@ class Evidence:
     amounts: Amounts
     measure: str
     is_explained: bool = False
-    groups_differ: bool = False
+    is_noise: bool = False
     why: str = ""
     advice: str = ""
 
@@ -182,7 +182,10 @@ def _average(seen: Evidence, measured: str = "") -> str:
         return f"{said}; {measured}{seen.other} would {_helped(seen, _WOULD)}."
     if gains:
         return f"{said}, and {seen.other} would change no error by more than 0.5 %."
-    return f"{said}, and {seen.other} would not serve the worst group ({worst.name}) better beyond chance."
+    said = f"{said}, and {seen.other} would not serve the worst group ({worst.name}) better beyond chance"
+    return (
+        f"{said}: the groups seem to differ in noise, not in what explains them." if seen.is_noise else f"{said}."
+    )
 
 
 def _effect(seen: Evidence) -> str:
@@ -196,11 +199,6 @@ def _effect(seen: Evidence) -> str:
     if seen.whole.is_gain():
         gained = seen.amounts.amount(seen.whole.difference)
         return f"beside {seen.other}, {seen.fit} gains {gained} on average; no group changes beyond chance"
-    if seen.groups_differ:
-        return (
-            f"the errors of the groups differ, but {seen.fit} changes none beyond chance: they seem to differ in "
-            f"noise, not in what explains them, and {seen.other} serves as well"
-        )
     return f"the differences are within chance: {seen.other} serves as well"
 
 
