@@ -201,6 +201,11 @@ def test_dates_are_no_target_unless_told_so(read):
 # Groups
 
 
+def test_one_group_is_said_to_be_none(read):
+    rows = read(table(g=["west"] * N), group="g")[1]
+    assert said(rows, "All rows are of the one group 'west' of the column 'g': there is nothing to protect")
+
+
 def test_groups_of_one_row_are_named(read):
     assert said(
         read(table(g=range(100, 100 + N)), group="g")[1], "Nearly every row is a group of its own: 'g' has 40"

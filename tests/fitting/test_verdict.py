@@ -102,6 +102,15 @@ CASES = {
         replace(seen(mean(24.3, 24.3)), other=""),
         "The fit has a mean absolute error of 24.0 against 30.0 for a constant; there are no groups to compare.",
     ),
+    "groups of few rows, and worse than a simpler fit": (
+        seen(mean(24.3, 24.9), constant=mean(24.6, 24.9), is_explained=True),
+        "Beside the average over rows, regret DRO costs 0.6 on average; the groups have too few test rows to be "
+        "compared.",
+    ),
+    "no groups, and no better than a constant": (
+        replace(seen(mean(24.3, 24.3), constant=mean(24.0, 24.9, 0.1), is_explained=True), other=""),
+        "Worse than a constant (mean absolute error 24.9 against 24.0).",
+    ),
     "groups of few rows": (
         seen(mean(24.3, 24.3)),
         "The fit has a mean absolute error of 24.0 against 30.0 for a constant; the groups have too few test "

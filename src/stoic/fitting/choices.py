@@ -163,7 +163,9 @@ def notes_on_groups(name: str, groups: NDArray[np.object_]) -> list[str]:
     """Return what is to be said of groups that hardly any two rows share, or that all do."""
     n_groups = len(set(groups.tolist()))
     if n_groups == 1:
-        return [f"All rows are of the one group {groups[0]!r} of the column {name!r}: there is nothing to protect."]
+        return [
+            f"All rows are of the one group {groups[0]!r} of the column {name!r}: there is nothing to protect."
+        ]
     if len(groups) < _FEW_ROWS or n_groups <= len(groups) / 2:
         return []
     return [

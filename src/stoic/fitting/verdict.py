@@ -142,7 +142,7 @@ def verdict(first: Evidence, second: Evidence | None = None) -> str:
     if not any(seen.is_explained or seen.constant.is_gain() for seen in (first, second) if seen is not None):
         return _no_better(first)
     if not first.other or not first.groups:
-        return _without_groups(first)
+        return _without_groups(first, second)
     if second is not None and not first.changed and second.changed:
         if not first.why:
             return f"No {first.measure} changes beyond chance; by the {second.measure} {_effect(second)}."
@@ -167,12 +167,17 @@ def _against(seen: Evidence, change: Change) -> str:
     return f"{seen.amounts.error(change.after)} against {seen.amounts.error(change.before)}"
 
 
-def _without_groups(seen: Evidence) -> str:
-    if not seen.constant.is_gain():
+def _without_groups(seen: Evidence, second: Evidence | None) -> str:
+    few = _FEW_ROWS if seen.other else "there are no groups to compare"
+    if seen.other and not seen.why and seen.whole.is_loss() and not seen.whole.is_small:
+        cost = seen.amounts.amount(seen.whole.difference)
+        return f"Beside {seen.other}, {seen.fit} costs {cost} on average; {few}."
+    if seen.constant.is_gain():
+        return f"The fit has a {seen.measure} of {_against(seen, seen.constant)} for a constant; {few}."
+    if second is not None and second.constant.is_gain():
         said = "The probabilities are better than those of a constant"
         return f"{said}, but not the {seen.measure} ({_against(seen, seen.constant)})."
-    said = f"The fit has a {seen.measure} of {_against(seen, seen.constant)} for a constant"
-    return f"{said}; there are no groups to compare." if not seen.other else f"{said}; {_FEW_ROWS}."
+    return _no_better(seen)
 
 
 def _average(seen: Evidence, measured: str = "") -> str:
