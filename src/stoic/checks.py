@@ -17,6 +17,14 @@ def check_real(name: str, value: object, *, low: float = -math.inf, high: float 
     return float(value)
 
 
+def check_finite(name: str, value: object) -> float:
+    """Return `value` as a finite float, or raise `InvalidParameter`."""
+    number = check_real(name, value)
+    if math.isinf(number):
+        raise InvalidParameter(f"{name}={value!r} is not finite.")
+    return number
+
+
 def check_positive(name: str, value: object) -> float:
     """Return `value` as a finite float > 0, or raise `InvalidParameter`."""
     number = check_real(name, value)

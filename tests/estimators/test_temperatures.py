@@ -211,6 +211,15 @@ def test_the_tradeoff_is_drawn_with_the_choice_marked():
         GroupTradeoffDisplay.from_estimator(fixed)
 
 
+def test_the_tradeoff_of_losses_is_in_errors():
+    X, y, groups = failed_group(n=60)
+    model = GroupDRORegressor(protect="loss", temperature="auto", random_state=0).fit(X, y, groups=groups)
+    assert GroupTradeoffDisplay.from_estimator(model).ax_.get_ylabel() == "largest mean error of a group"
+    assert model.path_[0]["worst"] == pytest.approx(
+        max(np.abs(y - model.predict(X))[groups == i].mean() for i in range(3)), rel=0.1
+    )
+
+
 def test_the_records_of_the_path_are_plain_values():
     X, y, groups = failed_group()
     names = np.array(["north", "south", "west"])[groups]
