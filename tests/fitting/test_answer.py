@@ -94,6 +94,14 @@ def test_rows_without_weight_are_not_tested(read, tmp_path):
     assert tried.fitted.answer.errors[0].labels.tolist() == ["r0", "r2"]
 
 
+def test_what_was_chosen_in_the_file_to_test_on_is_said_of_that_file(read, tmp_path):
+    gaps = np.where(np.arange(N) < 7, np.nan, columns(0)["y"])
+    rows = read(schema=Schema("y", "region", missing="drop"), changes={"y": gaps})
+    tried = fit_and_test_on(rows, LOSS, write(tmp_path, "test", changes={"y": gaps}))
+    dropped = "7 of 1,200 rows are dropped, as they lack a value ('y': 7)."
+    assert tried.notes == (dropped, f"In test.parquet: {dropped}")
+
+
 def test_libsvm_files_are_tested_on_libsvm_files(tmp_path):
     data, test = tmp_path / "a.svm", tmp_path / "b.svm"
     data.write_text("\n".join(f"{i % 5} 1:{i % 5} 3:{i % 3}" for i in range(60)), encoding="utf-8")

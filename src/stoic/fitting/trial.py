@@ -46,7 +46,8 @@ def fit_and_test_on(rows: Rows, settings: Mapping[str, Any], test: Path) -> Trie
         tested_on = f"the {counted(others.X.shape[0], 'row')} of {test.name}"
         found = answer(model, rows.table, others, tested_on, schema.target)
     belongs = "The numbers belong to the model that was written."
-    notes = [*others.notes, *_on_rivals(notes), *_on_classes(model, others, test)]
+    told = [note if test.name in note else f"In {test.name}: {note}" for note in others.notes]
+    notes = [*told, *_on_rivals(notes), *_on_classes(model, others, test)]
     return Tried(tried.fitted._replace(answer=found), (*tried.notes, *notes), belongs)
 
 
