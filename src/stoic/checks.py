@@ -13,8 +13,16 @@ from stoic.errors import InvalidParameter, InvalidProblem
 def check_real(name: str, value: object, *, low: float = -math.inf, high: float = math.inf) -> float:
     """Return `value` as a float with low <= value <= high, or raise `InvalidParameter`."""
     if not isinstance(value, Real) or isinstance(value, bool) or not low <= float(value) <= high:
-        raise InvalidParameter(f"{name}={value!r} is not a number {_range(low, high)}.")
+        raise InvalidParameter(f"{name}={value!r} is not a number{_range(low, high)}.")
     return float(value)
+
+
+def check_finite(name: str, value: object) -> float:
+    """Return `value` as a finite float, or raise `InvalidParameter`."""
+    number = check_real(name, value)
+    if math.isinf(number):
+        raise InvalidParameter(f"{name}={value!r} is not finite.")
+    return number
 
 
 def check_positive(name: str, value: object) -> float:
@@ -63,8 +71,8 @@ def refuse_masks(**arrays: object) -> None:
 
 def _range(low: float, high: float) -> str:
     if math.isinf(high):
-        return "that is not NaN" if math.isinf(low) else f">= {low:g}"
-    return f"in [{low:g}, {high:g}]"
+        return "" if math.isinf(low) else f" >= {low:g}"
+    return f" in [{low:g}, {high:g}]"
 
 
 Positive = Annotated[float, check_positive]

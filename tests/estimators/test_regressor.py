@@ -459,6 +459,7 @@ def test_more_columns_than_rows_are_fitted():
         ({"alpha": -1.0}, "alpha=-1.0 is not a number >= 0"),
         ({"temperature": -1.0}, "temperature=-1.0"),
         ({"temperature": np.nan}, "temperature=nan"),
+        ({"temperature": "Auto"}, "temperature='Auto' is neither 'auto' nor a number >= 0"),
         ({"quantile": 1.0}, "quantile=1.0 is not strictly between"),
         ({"epsilon": 0.0}, "epsilon=0.0 is not a positive"),
         ({"method": "newtonn"}, "method='newtonn' is not one of"),

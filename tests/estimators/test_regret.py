@@ -139,6 +139,9 @@ def test_baselines_that_are_given_are_used_in_the_units_of_the_loss():
     [
         ({"protect": "nobody"}, "protect='nobody'"),
         ({"protect": "regret", "baseline": {0: 1.0}}, "baseline has no number for group 1"),
+        ({"baseline": [1.0, 1.0, 1.0]}, "baseline is of type list; give a mapping from groups to numbers"),
+        ({"baseline": dict.fromkeys(range(6), 1.0) | {1: np.nan}}, r"baseline\[1\]=nan is not a number\."),
+        ({"baseline": dict.fromkeys(range(6), 1.0) | {1: -np.inf}}, r"baseline\[1\]=-inf is not finite\."),
         ({"protect": "regret", "baseline": dict.fromkeys(range(6), "x")}, r"baseline\[0\]"),
     ],
 )

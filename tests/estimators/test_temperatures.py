@@ -212,8 +212,26 @@ def test_the_tradeoff_is_drawn_with_the_choice_marked():
     ]
     assert {text.get_text() for text in display.ax_.texts} == {"average", *(f"{t:g}" for t in TEMPERATURES[1:])}
     fixed = GroupDRORegressor(temperature=1.0).fit(X, y, groups=groups)
-    with pytest.raises(stoic.InvalidProblem, match='fit with temperature="auto"'):
+    with pytest.raises(
+        stoic.InvalidProblem, match='from a file, which keeps no path; fit with temperature="auto"'
+    ):
         GroupTradeoffDisplay.from_estimator(fixed)
+
+
+def test_the_tradeoff_of_losses_is_in_errors():
+    X, y, groups = failed_group(n=60)
+    model = GroupDRORegressor(protect="loss", temperature="auto", random_state=0).fit(X, y, groups=groups)
+    assert GroupTradeoffDisplay.from_estimator(model).ax_.get_ylabel() == "largest mean error of a group"
+    assert model.path_[0]["worst"] == pytest.approx(
+        max(np.abs(y - model.predict(X))[groups == i].mean() for i in range(3)), rel=0.1
+    )
+
+
+def test_the_records_of_the_path_are_plain_values():
+    X, y, groups = failed_group()
+    names = np.array(["north", "south", "west"])[groups]
+    model = GroupDRORegressor(random_state=0).fit(X, y, groups=names)
+    assert {type(value) for record in model.path_ for value in record.values()} == {float, str, bool}
 
 
 @pytest.mark.parametrize(

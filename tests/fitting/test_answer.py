@@ -47,6 +47,16 @@ def test_the_model_is_fitted_to_all_rows_and_the_numbers_to_four_fifths(read):
     assert "the model is fitted to all 1,200 of them" in tried.belongs
 
 
+@pytest.mark.parametrize(("seed", "kinds"), [(1, ("the average over rows", "regret DRO")), (5, None), (3, ())])
+def test_a_model_of_another_kind_than_the_one_tested_is_said(seed, kinds, read):
+    one, rng = columns(seed, 240), np.random.default_rng(seed + 1000)
+    y = one["a"] + 0.9 * (one["region"] == "r2") * one["b"] + rng.standard_normal(240)
+    tried = fit_and_hold_out(read(seed=seed, n=240, changes={"y": y}), {"temperature": 1.0}, 0)
+    tested, written = kinds or ("regret DRO", "the average over rows")
+    said = f"The fit that was tested is {tested}; the one to all rows is {written}."
+    assert tried.belongs.endswith(said) == (kinds != ())
+
+
 def test_the_test_rows_may_be_another_file(read, tmp_path):
     rows = read()
     tried = fit_and_test_on(rows, LOSS, write(tmp_path, "test", seed=1, n=300))
@@ -84,6 +94,14 @@ def test_rows_without_weight_are_not_tested(read, tmp_path):
     assert tried.fitted.answer.errors[0].labels.tolist() == ["r0", "r2"]
 
 
+def test_what_was_chosen_in_the_file_to_test_on_is_said_of_that_file(read, tmp_path):
+    gaps = np.where(np.arange(N) < 7, np.nan, columns(0)["y"])
+    rows = read(schema=Schema("y", "region", missing="drop"), changes={"y": gaps})
+    tried = fit_and_test_on(rows, LOSS, write(tmp_path, "test", changes={"y": gaps}))
+    dropped = "7 of 1,200 rows are dropped, as they lack a value ('y': 7)."
+    assert tried.notes == (dropped, f"In test.parquet: {dropped}")
+
+
 def test_libsvm_files_are_tested_on_libsvm_files(tmp_path):
     data, test = tmp_path / "a.svm", tmp_path / "b.svm"
     data.write_text("\n".join(f"{i % 5} 1:{i % 5} 3:{i % 3}" for i in range(60)), encoding="utf-8")
@@ -105,6 +123,16 @@ def test_noise_alone_is_found_to_be_chance(read):
     assert said.endswith("the average over rows serves as well.")
 
 
+def test_groups_are_said_to_differ_in_noise_only_where_no_own_model_is_better(read):
+    rng = np.random.default_rng(5)
+    y = columns(0)["a"] + (1 + np.arange(N) % 3) * rng.standard_normal(N)
+    rows = read(changes={"y": y})
+    assert "differ in noise" in fit_and_hold_out(rows, {}, 0).fitted.answer.verdict()
+    assert "noise" not in fit_and_hold_out(rows, LOSS, 0).fitted.answer.verdict()  # nobody looked for own models
+    even = read(changes={"y": columns(0)["a"] + rng.standard_normal(N)})
+    assert "noise" not in fit_and_hold_out(even, {}, 0).fitted.answer.verdict()
+
+
 def test_columns_that_explain_nothing_are_found_out(read):
     y = np.random.default_rng(5).standard_normal(N)
     said = fit_and_hold_out(read(changes={"y": y}), LOSS, 0).fitted.answer.verdict()
@@ -121,6 +149,11 @@ def test_a_fit_without_regret_is_called_the_average(read):
     assert answer.verdict().startswith("No group would do better beyond chance with a model of its own")
     asked = fit_and_hold_out(rows, {"protect": "regret", "temperature": np.inf}, 0).fitted.answer
     assert asked.verdict().startswith("The fit is the average over rows, as asked")
+
+
+def test_an_average_that_was_chosen_by_cross_validation_is_said_to_be_so(read):
+    answer = fit_and_hold_out(read(), {"max_cost": 0.0}, 0).fitted.answer
+    assert legend(answer)[0] == ("fit", "the average over rows, by cross-validation")
 
 
 def test_too_few_rows_are_not_tested(read):

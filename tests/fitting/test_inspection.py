@@ -42,6 +42,7 @@ def test_missing_values_are_counted_and_never_refused(inspect):
 def test_columns_that_lack_values_are_folded_beyond_ten(inspect):
     frame = pd.DataFrame({f"c{i}": [None, 1.0 + i, 2.0] for i in range(14)} | {"y": [1.0, 2.0, 3.5]})
     assert "And 4 more columns." in inspect(frame)
+    assert "And 1 more column." in inspect(frame[["y", *(f"c{i}" for i in range(11))]])
 
 
 def test_a_target_of_zeros_and_ones_is_shown_as_classes_unless_told_otherwise(inspect):

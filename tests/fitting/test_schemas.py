@@ -151,6 +151,17 @@ def test_marks_of_two_classes_are_classes_unless_told_otherwise(values, classes,
     assert not said(told, "target")
 
 
+@pytest.mark.parametrize(("values", "note"), [([1, 2], "1 and 2"), ([0, 1, 2, 5], "0, 1, 2 and 5")])
+def test_a_few_whole_numbers_are_numbers_and_said_to_be_taken_so(values, note, read):
+    frame = table(y=values * (N // len(values)))
+    rows = read(frame)[1]
+    assert not rows.classifies
+    assert said(rows, f"The target 'y' holds just {note}, which are taken as numbers; --classify")
+    assert not said(read(frame, classifies=False)[1], "target")
+    assert not said(read(table(y=[0.5, 1.0] * (N // 2)))[1], "target")
+    assert not said(read(table(y=list(range(6)) * (N // 6) + [0] * (N % 6)))[1], "target")
+
+
 def test_labels_of_libsvm_files_may_be_marks_too(read):
     content = "\n".join(f"{2 * (i % 2) - 1} 1:{i}" for i in range(10))
     rows = read(content, name="a.svm", target=None)[1]
@@ -188,6 +199,11 @@ def test_dates_are_no_target_unless_told_so(read):
 
 
 # Groups
+
+
+def test_one_group_is_said_to_be_none(read):
+    rows = read(table(g=["west"] * N), group="g")[1]
+    assert said(rows, "All rows are of the one group 'west' of the column 'g': there is nothing to protect")
 
 
 def test_groups_of_one_row_are_named(read):

@@ -22,7 +22,7 @@ from stoic.estimators.convergence import Convergence, converge
 from stoic.estimators.early_stopping import EarlyStopping, split_by_group
 from stoic.estimators.frames import split_groups, without_column
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
-from stoic.estimators.protection import PROTECTIONS, LossProtection, Protection, RegretProtection
+from stoic.estimators.protection import PROTECTIONS, LossProtection, Protection, RegretProtection, given_baselines
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, Scaling, TargetScale, canonical
 from stoic.estimators.sparsify import with_zeros
@@ -102,6 +102,8 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             check_real("alpha", self.alpha, low=0.0)
         check_real("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
         if self.temperature != "auto":
+            if isinstance(self.temperature, str):
+                raise InvalidParameter(f"temperature={self.temperature!r} is neither 'auto' nor a number >= 0.")
             check_real("temperature", self.temperature, low=0.0)
         check_real("max_cost", self.max_cost, low=0.0)
         check_positive("tol", self.tol)
@@ -220,11 +222,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Return the baselines that the user gave, by group and on the scale of training."""
         if self.baseline is None:
             return None
-        missing = [label for label in rows.labels.tolist() if label not in self.baseline]
-        if missing:
-            raise InvalidParameter(f"baseline has no number for group {missing[0]!r}; give one for each group.")
-        given = [check_real(f"baseline[{label!r}]", self.baseline[label]) for label in rows.labels.tolist()]
-        return np.array(given) / unit
+        return given_baselines(self.baseline, rows.labels.tolist()) / unit
 
     def _budget(self, rows: TrainingRows) -> int | None:
         n = rows.X.shape[0]

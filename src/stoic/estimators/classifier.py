@@ -174,10 +174,14 @@ class GroupDROClassifier(ClassifierMixin, GroupDROModel):  # type: ignore[misc]
     def _encoded(self, checked: CheckedRows) -> CheckedRows:
         """Return the rows with numbers for classes: −1 and +1 for two, else 0, 1, …."""
         if len(self.classes_) < 2:
-            raise InvalidProblem(f"y has one class, {self.classes_[0]!r}; a classifier needs two at least.")
+            raise InvalidProblem(
+                f"y has one class, {self.classes_.tolist()[0]!r}; a classifier needs two at least."
+            )
         unknown = np.setdiff1d(checked.y, self.classes_)
         if len(unknown):
-            raise InvalidProblem(f"y has the class {unknown[0]!r}, which is not among {self.classes_.tolist()}.")
+            raise InvalidProblem(
+                f"y has the class {unknown.tolist()[0]!r}, which is not among {self.classes_.tolist()}."
+            )
         numbers = np.searchsorted(self.classes_, checked.y)
         weight = with_class_weights(self.class_weight, self.classes_, numbers, checked.weight)
         y = numbers.astype(float)

@@ -11,13 +11,16 @@ regrets give each row the same weight.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from stoic.checks import check_finite
+from stoic.errors import InvalidParameter
 from stoic.estimators.own_models import own_models
 from stoic.estimators.rows import TrainingRows
 from stoic.inners.blocks import sums_by
@@ -168,3 +171,21 @@ def group_noise(rows: TrainingRows, losses: Vector, means: Vector) -> float:
     shares = weight / sums_by(rows.codes, weight, rows.n_groups)[rows.codes]
     squares = np.square(shares * (losses - means[rows.codes]))
     return float(np.sqrt(np.mean(sums_by(rows.codes, squares, rows.n_groups))))
+
+
+def given_baselines(given: object, labels: Sequence[Any]) -> Vector:
+    """Return the baselines that a user gave by group, in the order of the groups.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no mapping, or has no finite number for a group.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidParameter(
+            f"baseline is of type {type(given).__name__}; give a mapping from groups to numbers."
+        )
+    missing = [label for label in labels if label not in given]
+    if missing:
+        raise InvalidParameter(f"baseline has no number for group {missing[0]!r}; give one for each group.")
+    return np.array([check_finite(f"baseline[{label!r}]", given[label]) for label in labels])

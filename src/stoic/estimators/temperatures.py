@@ -97,7 +97,7 @@ class TemperaturePath:
                 "cost": float(self.costs[k]),
                 "worst": float(self.worst[k] * unit),
                 "worst_deviation": self._error(k, best) * unit,
-                "worst_group": labels[self.worst_groups[k]],
+                "worst_group": labels.tolist()[self.worst_groups[k]],
                 "chosen": k == best,
             }
             for k, temperature in enumerate(self.temperatures)

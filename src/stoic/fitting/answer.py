@@ -81,21 +81,25 @@ class Answer:
             self.amounts[place],
             first.measure.name,
             is_explained=any(_beats_constant(first, name) for name in (AVERAGE, EQUAL)),
-            groups_differ=has_groups and _differ(first),
+            is_noise=is_average and has_groups and self._has_no_regret() and _differ(first),
             why=self._why() if is_average else "",
             advice=self._advice(),
         )
 
     def _why(self) -> str:
         """Return why the fit is the average over rows."""
-        asked, model = self.model.temperature, self.model
+        asked = self.model.temperature
         if not isinstance(asked, str) and math.isinf(asked):
             return f"The fit is {NAMES[AVERAGE]}, as asked"
-        if (model.group_regrets_ <= _ROUNDING * np.abs(model.group_losses_)).all():
+        if self._has_no_regret():
             return (
                 f"No group would do better beyond chance with a model of its own, so the fit is {NAMES[AVERAGE]}"
             )
         return f"The temperature that was chosen is that of {NAMES[AVERAGE]}"
+
+    def _has_no_regret(self) -> bool:
+        """Whether no group would do better beyond chance with a model of its own."""
+        return bool((self.model.group_regrets_ <= _ROUNDING * np.abs(self.model.group_losses_)).all())
 
     def _advice(self) -> str:
         if getattr(self.model, "loss", "") in {"squared", "huber"}:

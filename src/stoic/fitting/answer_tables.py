@@ -1,5 +1,6 @@
 """The tables of an answer, for a terminal and for a page."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -138,6 +139,8 @@ def _temperature(answer: Answer) -> str:
     model = answer.model
     if not model.path_:
         return "" if model.memory_.levels.temperature is None else f" at temperature {model.temperature_:g}"
+    if math.isinf(model.temperature_):
+        return ", by cross-validation"
     cost = max(0.0, next(record["cost"] for record in model.path_ if record["chosen"]))
     return f" at temperature {model.temperature_:g}: by cross-validation, at a cost of {cost:.1%}"
 

@@ -15,7 +15,8 @@ from stoic.protocols import Vector
 _FEW_ROWS = 20  # below which nothing is said of values that all differ
 _MANY_CATEGORIES = 100
 _MOST_CLASSES = 100  # of text that nobody called classes
-_SAMPLE = 1_000  # numbers that show whether there are more than two
+_SAMPLE = 1_000  # numbers that show whether there are more than a few
+_MARKS = 5  # different numbers that may stand for classes
 _LARGE_SHARE = 0.3  # of rows with a text of their own
 _MOST_SHOWN = 10
 _NAMES_ROWS = re.compile(r"(?:^|[_ .-])(?:id|uuid|guid)$", re.IGNORECASE)
@@ -136,10 +137,21 @@ def kind_of_target(column: Column, classifies: bool | None) -> TargetKind:
 def kind_of_numbers(name: str, y: Vector) -> TargetKind:
     """Return whether numbers are the marks of two classes: 0 and 1, or -1 and 1."""
     values = np.unique(y[:_SAMPLE])
-    values = np.unique(y) if len(values) <= 2 else values
+    values = np.unique(y) if len(values) <= _MARKS else values
     if values.tolist() not in ([0.0, 1.0], [-1.0, 1.0]):
-        return TargetKind(False)
+        return TargetKind(False, _on_marks(name, values))
     return _two_classes(name, f"{values[0]:g} and {values[1]:g}")
+
+
+def _on_marks(name: str, values: Vector) -> tuple[str, ...]:
+    """Return a note where numbers may be the marks of classes: a few whole ones."""
+    if not 1 < len(values) <= _MARKS or (values != np.round(values)).any():
+        return ()
+    *first, last = (f"{value:g}" for value in values)
+    which = f"{', '.join(first)} and {last}"
+    return (
+        f"The target {name!r} holds just {which}, which are taken as numbers; --classify takes them as classes.",
+    )
 
 
 def _two_classes(name: str, values: str) -> TargetKind:
@@ -148,8 +160,12 @@ def _two_classes(name: str, values: str) -> TargetKind:
 
 
 def notes_on_groups(name: str, groups: NDArray[np.object_]) -> list[str]:
-    """Return what is to be said of groups that hardly any two rows share."""
+    """Return what is to be said of groups that hardly any two rows share, or that all do."""
     n_groups = len(set(groups.tolist()))
+    if n_groups == 1:
+        return [
+            f"All rows are of the one group {groups[0]!r} of the column {name!r}: there is nothing to protect."
+        ]
     if len(groups) < _FEW_ROWS or n_groups <= len(groups) / 2:
         return []
     return [

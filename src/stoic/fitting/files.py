@@ -156,7 +156,7 @@ def _check_groups(path: Path, groups: NDArray[Any], known: NDArray[Any]) -> None
         shown = ", ".join(map(repr, known.tolist()[:_MOST_SHOWN]))
         raise InvalidProblem(
             f"{path}: row {row + 1} is of the group {groups[row]!s}, which the model has not seen (it has {shown}"
-            f"); allow new groups to predict such rows."
+            f"); --new-groups predicts such rows, too."
         )
 
 

@@ -12,6 +12,7 @@ from stoic.datasets.columns import Column
 from stoic.datasets.encoding import Encoding
 from stoic.datasets.readings import Words
 from stoic.errors import InvalidProblem
+from stoic.reports.words import counted
 
 Missing: TypeAlias = Literal["refuse", "drop", "impute"]
 
@@ -48,7 +49,7 @@ class Gaps:
 
     def __str__(self) -> str:
         worst = sorted(self.counts.items(), key=lambda pair: -pair[1])
-        more = f" and {len(worst) - _MOST_SHOWN:,} more columns" if len(worst) > _MOST_SHOWN else ""
+        more = f" and {counted(len(worst) - _MOST_SHOWN, 'more column')}" if len(worst) > _MOST_SHOWN else ""
         return ", ".join(f"{name!r}: {count:,}" for name, count in worst[:_MOST_SHOWN]) + more
 
 

@@ -17,6 +17,7 @@ from stoic.fitting.files import load_fitted
 from stoic.fitting.schemas import FileRows, Schema
 from stoic.inners.labels import encode_groups
 from stoic.protocols import Vector
+from stoic.reports.words import counted
 
 _MOST_WEIGHTS = 20
 _MOST_GAPS = 10
@@ -148,7 +149,7 @@ def _gaps(table: FileRows) -> list[Section]:
     n_rows = len(table.gaps.rows)
     worst = sorted(table.gaps.counts.items(), key=lambda pair: -pair[1])
     rows = [(name, f"{count:,}", f"{count / n_rows:.1%}") for name, count in worst[:_MOST_GAPS]]
-    more = [f"And {len(worst) - _MOST_GAPS:,} more columns."] if len(worst) > _MOST_GAPS else []
+    more = [f"And {counted(len(worst) - _MOST_GAPS, 'more column')}."] if len(worst) > _MOST_GAPS else []
     whole = f"{n_rows - table.gaps.n_rows:,} of {n_rows:,} rows lack no value of the columns to use."
     remedy = "stoic fit needs --missing drop to use just these, or --missing impute to fill the others in."
     return [Section("Missing values", ("column", "rows", "share"), rows, [*more, f"{whole} {remedy}"])]

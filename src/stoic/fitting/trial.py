@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,8 @@ def fit_and_test_on(rows: Rows, settings: Mapping[str, Any], test: Path) -> Trie
         tested_on = f"the {counted(others.X.shape[0], 'row')} of {test.name}"
         found = answer(model, rows.table, others, tested_on, schema.target)
     belongs = "The numbers belong to the model that was written."
-    notes = [*others.notes, *_on_rivals(notes), *_on_classes(model, others, test)]
+    told = [note if test.name in note else f"In {test.name}: {note}" for note in others.notes]
+    notes = [*told, *_on_rivals(notes), *_on_classes(model, others, test)]
     return Tried(tried.fitted._replace(answer=found), (*tried.notes, *notes), belongs)
 
 
@@ -82,9 +84,8 @@ def _belongs(found: Answer, fitted: Fitted) -> str:
         f"The numbers belong to a fit to four fifths of the rows; the model is fitted to all {n_rows:,} of them."
     )
     if kind_of_average(found.model) != kind_of_average(fitted.model):
-        said += (
-            " On all rows it is no average." if kind_of_average(found.model) else " On all rows it is an average."
-        )
+        written = replace(found, model=fitted.model)
+        said += f" The fit that was tested is {found.fit_name}; the one to all rows is {written.fit_name}."
     return said
 
 

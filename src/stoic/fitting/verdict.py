@@ -12,6 +12,19 @@ _FEW_ROWS = "the groups have too few test rows to be compared"
 _SMALL = 0.005  # of an error: a difference below is not worth a choice
 
 
+class _Verbs(NamedTuple):
+    """What is done to groups, or would be."""
+
+    takes: str
+    costs: str
+    gains: str
+    changes: str
+
+
+_DOES = _Verbs("takes", "costs", "gains", "changes")
+_WOULD = _Verbs("take", "cost", "gain", "change")
+
+
 class Change(NamedTuple):
     """What a mean error was and what it becomes, with the standard error of the difference row by row."""
 
@@ -59,8 +72,8 @@ class Evidence:
     measure : str
     is_explained : bool
         Whether one of the simpler fits is better than a constant beyond chance.
-    groups_differ : bool
-        Whether the errors of the groups differ beyond chance.
+    is_noise : bool
+        Whether the errors of the groups differ beyond chance, but none would do better with a model of its own.
     why : str
         Where the fit is itself the average over rows: why it is; `other` is what could be had in its place.
     advice : str
@@ -75,7 +88,7 @@ class Evidence:
     amounts: Amounts
     measure: str
     is_explained: bool = False
-    groups_differ: bool = False
+    is_noise: bool = False
     why: str = ""
     advice: str = ""
 
@@ -129,9 +142,12 @@ def verdict(first: Evidence, second: Evidence | None = None) -> str:
     if not any(seen.is_explained or seen.constant.is_gain() for seen in (first, second) if seen is not None):
         return _no_better(first)
     if not first.other or not first.groups:
-        return _without_groups(first)
-    if second is not None and not first.why and not first.changed and second.changed:
-        return f"No {first.measure} changes beyond chance; by the {second.measure} {_effect(second)}."
+        return _without_groups(first, second)
+    if second is not None and not first.changed and second.changed:
+        if not first.why:
+            return f"No {first.measure} changes beyond chance; by the {second.measure} {_effect(second)}."
+        if second.gains and not second.is_all_small:
+            return _average(second, f"by the {second.measure} ")
     said = _average(first) if first.why else f"{_effect(first)}."
     return said[:1].upper() + said[1:]
 
@@ -151,28 +167,36 @@ def _against(seen: Evidence, change: Change) -> str:
     return f"{seen.amounts.error(change.after)} against {seen.amounts.error(change.before)}"
 
 
-def _without_groups(seen: Evidence) -> str:
-    if not seen.constant.is_gain():
+def _without_groups(seen: Evidence, second: Evidence | None) -> str:
+    few = _FEW_ROWS if seen.other else "there are no groups to compare"
+    if seen.other and not seen.why and seen.whole.is_loss() and not seen.whole.is_small:
+        cost = seen.amounts.amount(seen.whole.difference)
+        return f"Beside {seen.other}, {seen.fit} costs {cost} on average; {few}."
+    if seen.constant.is_gain():
+        return f"The fit has a {seen.measure} of {_against(seen, seen.constant)} for a constant; {few}."
+    if second is not None and second.constant.is_gain():
         said = "The probabilities are better than those of a constant"
         return f"{said}, but not the {seen.measure} ({_against(seen, seen.constant)})."
-    said = f"The fit has a {seen.measure} of {_against(seen, seen.constant)} for a constant"
-    return f"{said}; there are no groups to compare." if not seen.other else f"{said}; {_FEW_ROWS}."
+    return _no_better(seen)
 
 
-def _average(seen: Evidence) -> str:
+def _average(seen: Evidence, measured: str = "") -> str:
     said = seen.why
     gains, worst = seen.gains, seen.worst
     if gains and not seen.is_all_small:
-        return f"{said}; {seen.other} would {_helped(seen, 'take', 'cost', 'gain')}."
+        return f"{said}; {measured}{seen.other} would {_helped(seen, _WOULD)}."
     if gains:
         return f"{said}, and {seen.other} would change no error by more than 0.5 %."
-    return f"{said}, and {seen.other} would not serve the worst group ({worst.name}) better beyond chance."
+    said = f"{said}, and {seen.other} would not serve the worst group ({worst.name}) better beyond chance"
+    return (
+        f"{said}: the groups seem to differ in noise, not in what explains them." if seen.is_noise else f"{said}."
+    )
 
 
 def _effect(seen: Evidence) -> str:
     gains, losses = seen.gains, seen.losses
     if gains and not seen.is_all_small:
-        return f"{seen.fit} {_helped(seen, 'takes', 'costs', 'gains')}"
+        return f"{seen.fit} {_helped(seen, _DOES)}"
     if seen.changed and seen.is_all_small:
         return f"no difference beyond chance is above 0.5 % of an error: {seen.other} serves as well"
     if seen.whole.is_loss() or losses:
@@ -180,11 +204,6 @@ def _effect(seen: Evidence) -> str:
     if seen.whole.is_gain():
         gained = seen.amounts.amount(seen.whole.difference)
         return f"beside {seen.other}, {seen.fit} gains {gained} on average; no group changes beyond chance"
-    if seen.groups_differ:
-        return (
-            f"the errors of the groups differ, but {seen.fit} changes none beyond chance: they seem to differ in "
-            f"noise, not in what explains them, and {seen.other} serves as well"
-        )
     return f"the differences are within chance: {seen.other} serves as well"
 
 
@@ -200,8 +219,9 @@ def _better_without(seen: Evidence) -> str:
     return f"{seen.other} serves better: {seen.fit} {' and '.join(said)}, and no group gains beyond chance"
 
 
-def _helped(seen: Evidence, takes: str, costs: str, gets: str) -> str:
-    """Return which group gains, what becomes of the worst one, and the price; the verbs are given."""
+def _helped(seen: Evidence, verbs: _Verbs) -> str:
+    """Return which group gains, what becomes of the worst one, and the price."""
+    takes = verbs.takes
     worst, losses = seen.worst, seen.losses
     if worst in seen.gains:
         said = f"{takes} the worst group ({worst.name}) {_from_to(seen, worst)}"
@@ -212,20 +232,23 @@ def _helped(seen: Evidence, takes: str, costs: str, gets: str) -> str:
         most = min(seen.gains, key=lambda one: one.difference)
         said = f"{takes} {most.name}, the group that it helps most, {_from_to(seen, most)}"
         if worst not in losses:
-            said += f", changes the worst group ({worst.name}) by no more than chance"
+            said += f", {verbs.changes} the worst group ({worst.name}) by no more than chance"
     if losses:
         most = max(losses, key=lambda one: one.difference)
-        said += f", {takes} {most.name}, which pays most, {_from_to(seen, most)}"
-    return f"{said}, {_price(seen, costs, gets)}"
+        name = f"the worst group ({worst.name})" if most is worst else most.name
+        said += f", {takes} {name}, which pays most, {_from_to(seen, most)}"
+        if worst in losses and most is not worst:
+            said += f", {takes} the worst group ({worst.name}) {_from_to(seen, worst)}"
+    return f"{said}, {_price(seen, verbs)}"
 
 
-def _price(seen: Evidence, costs: str, gets: str) -> str:
+def _price(seen: Evidence, verbs: _Verbs) -> str:
     size = seen.amounts.amount(seen.whole.difference)
     if seen.whole.is_loss():
-        return f"and {costs} {size} on average"
-    return (
-        f"and {gets} {size} on average" if seen.whole.is_gain() else "and on average changes no more than chance"
-    )
+        return f"and {verbs.costs} {size} on average"
+    if seen.whole.is_gain():
+        return f"and {verbs.gains} {size} on average"
+    return f"and on average {verbs.changes} no more than chance"
 
 
 def _from_to(seen: Evidence, change: Change) -> str:

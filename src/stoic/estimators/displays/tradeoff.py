@@ -25,7 +25,7 @@ class GroupTradeoffDisplay:
     path : list of records
         Such as ``model.path_``.
     level : {"regret", "loss"}
-        What is largest in the worst group.
+        What groups are protected by: their regrets, or their errors.
 
     Attributes
     ----------
@@ -63,7 +63,8 @@ class GroupTradeoffDisplay:
         if not self.path:
             raise InvalidProblem(
                 "the model has no path: temperature was a number, or no group has a regret that chance does not "
-                'explain, so that the average was taken; fit with temperature="auto" for a path.'
+                "explain, so that the average was taken, or the model comes from a file, which keeps no path; fit "
+                'with temperature="auto" for a path.'
             )
         ax = pyplot_axes(ax, (5.5, 3.8))
         costs = [100.0 * record["cost"] for record in self.path]
@@ -75,7 +76,8 @@ class GroupTradeoffDisplay:
             ax.annotate(name, (cost, level), (5, 5), textcoords="offset points", fontsize="small", color=GRAY)
             if record["chosen"]:
                 ax.plot(cost, level, "o", color=COLORS[1], markersize=8, zorder=4, label=f"chosen: {name}")
-        tidy(ax, xlabel="mean error, above that of the average (%)", ylabel=f"largest {self.level} of a group")
+        level = "regret" if self.level == "regret" else "mean error"
+        tidy(ax, xlabel="mean error, above that of the average (%)", ylabel=f"largest {level} of a group")
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, cast("Figure", ax.figure)
         return ax
