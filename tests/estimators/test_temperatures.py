@@ -1,5 +1,7 @@
 """The temperature: chosen by what the worst group gains on rows held out, and by what the average pays."""
 
+import dataclasses
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -52,6 +54,20 @@ def test_temperatures_behind_the_first_that_costs_too_much_are_not_taken():
     np.testing.assert_allclose(path.costs, [0.0, 0.005, 0.02, 0.005])
 
 
+def test_of_classes_the_share_of_wrong_ones_is_a_cost_too():
+    path = path_of([3.0, 2.0, 1.0], [1.0, 1.0, 1.0])
+    path = dataclasses.replace(path, wrong=np.array([0.2, 0.201, 0.21]))
+    np.testing.assert_allclose(path.costs, [0.0, 0.005, 0.05])
+    assert path.chosen(0.01) == 1
+
+
+def test_the_errors_of_differences_are_infinite_where_one_row_tells():
+    path = path_of([3.0, 1.0], [1.0, 1.0])
+    assert dataclasses.replace(path, changes=path.changes[:, :1], codes=path.codes[:1]).chosen(np.inf) == 0
+    two = dataclasses.replace(path, changes=np.array([[0.0, 0.0], [1.0, 3.0]]), codes=path.codes[:2])
+    assert two._error(0, 1) == pytest.approx(1.0)  # 1/√(2 − 1)
+
+
 def test_errors_of_the_average_are_those_of_models_that_have_not_seen_the_rows():
     X, y, groups = failed_group(n=40)
     labels, codes = np.unique(groups, return_inverse=True)
@@ -72,6 +88,22 @@ def test_errors_of_the_average_are_those_of_models_that_have_not_seen_the_rows()
     expected = [errors[codes == i].mean() for i in range(3)]
     np.testing.assert_allclose(path.levels[0], expected, rtol=1e-3)
     assert path.means[0] == pytest.approx(np.mean(expected), rel=1e-3)
+
+
+def test_regrets_of_square_loss_are_over_what_an_error_costs():
+    X, y, groups = failed_group(n=60)
+    labels, codes = np.unique(groups, return_inverse=True)
+    rows, loss = TrainingRows(X, y, codes, labels, None, True), stoic.Squared()
+    shares, scales, w = np.array([0.2, 0.3, 0.5]), np.array([0.5, 1.0, 4.0]), np.zeros(3)
+    means = rows.inner(loss).value(w, rows.inner(loss).everything())[0]
+    yard = Yardstick(1.0, 0.01, means - np.array([0.5, 1.0, 12.0]), scales, slope=7.0)
+    path = temperature_path(rows, loss, stoic.L2(0.1), w, yard, shares, np.random.default_rng(0))
+    np.testing.assert_allclose(path.levels[0], [1.0, 1.0, 3.0])
+    moved = path.levels - path.levels[0]
+    np.testing.assert_allclose(path.means - path.means[0], moved @ (shares * scales), atol=1e-9)
+    for i in range(3):
+        np.testing.assert_allclose(path.changes[:, path.codes == i].mean(axis=1), moved[:, i], atol=1e-9)
+    assert path.temperatures.tolist() == [np.inf, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.0]
 
 
 def test_folds_leave_a_row_of_each_group_to_train_on_and_single_rows_are_never_held_out():

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from stoic.estimators.protection import Yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.inners.blocks import IntArray, sums_by
-from stoic.losses import Absolute, Huber, Loss
+from stoic.losses import Absolute, Huber, Logistic, Loss
 from stoic.outers import Linear
 from stoic.problem import Problem
 from stoic.protocols import Array, Regularizer, Vector
@@ -49,6 +49,8 @@ class TemperaturePath:
         Of the errors, the groups by their weights in the average.
     changes : array of shape (T, n)
         Of the errors of the rows, from the average on, in units of the levels.
+    wrong : array of shape (T,), optional
+        The mean share of wrong classes, where rows have classes.
     codes : array of int of shape (n,)
         The groups of these rows.
     counted : array of int
@@ -61,11 +63,18 @@ class TemperaturePath:
     changes: Array
     codes: IntArray
     counted: IntArray
+    wrong: Vector | None = None
 
     @property
     def costs(self) -> Vector:
-        """By how much the mean error is above that of the average, as a share of it."""
-        return np.asarray((self.means - self.means[0]) / (abs(self.means[0]) or 1.0))
+        """By how much the mean error is above that of the average, as a share of it.
+
+        Of classes, the error or the share of wrong ones, whichever costs more.
+        """
+        costs: Vector = (self.means - self.means[0]) / (abs(self.means[0]) or 1.0)
+        if self.wrong is None:
+            return costs
+        return np.maximum(costs, (self.wrong - self.wrong[0]) / (self.wrong[0] or 1.0))
 
     @cached_property
     def worst_groups(self) -> IntArray:
@@ -145,17 +154,22 @@ def temperature_path(
     held = np.zeros(len(some.y), dtype=bool)
     before = np.zeros(len(some.y))
     changes = np.zeros((len(TEMPERATURES), len(some.y)))
+    wrong = np.zeros_like(changes) if is_of_classes(some, loss) else None
     for fold in range(_FOLDS if _work(some) <= _WORK else 1):
         models = _models(some.part(folds != fold), loss, regularizer, w, yard, means, shares)
         judged = folds == fold
         held |= judged
-        before[judged] = _errors(some, loss, next(models))[judged]
-        for k, model in enumerate(models, 1):
-            changes[k, judged] = _errors(some, loss, model)[judged] - before[judged]
+        for k, model in enumerate(models):
+            errors = _errors(some, loss, model)[judged]
+            before[judged] = errors if k == 0 else before[judged]
+            changes[k, judged] = errors - before[judged]
+            if wrong is not None:
+                wrong[k, judged] = _are_wrong(some, model)[judged]
     codes, counts = some.codes[held], weight[held]
     sizes = sums_by(codes, counts, rows.n_groups)
     part = (counts / np.maximum(sizes, 1e-300)[codes])[None] * np.vstack([before[held], changes[:, held]])
     by_group = np.array([sums_by(codes, one, rows.n_groups) for one in part])
+    weights = shares[codes] * counts / np.maximum(sizes, 1e-300)[codes]
     scales, start = np.ones(rows.n_groups), by_group[0]
     if yard.baselines is not None and yard.scales is not None:
         start = (means - yard.baselines) / yard.scales / (yard.slope if has_residuals(loss) else 1.0)
@@ -168,12 +182,26 @@ def temperature_path(
         changes[:, held] / scales[codes],
         codes,
         np.flatnonzero(seen >= min(_FEWEST_ROWS, seen.max())),
+        None if wrong is None else wrong[:, held] @ weights,
     )
 
 
 def has_residuals(loss: Loss) -> bool:
     """Whether errors are the sizes of residuals, not losses."""
     return isinstance(loss, Huber | Absolute)
+
+
+def is_of_classes(rows: TrainingRows, loss: Loss) -> bool:
+    """Whether targets are classes."""
+    return rows.n_outputs > 1 or isinstance(loss, Logistic)
+
+
+def _are_wrong(rows: TrainingRows, w: Vector) -> Vector:
+    """Return 1 for each row whose class is not the likeliest one."""
+    if rows.n_outputs == 1:
+        return np.asarray(rows.y * rows.predict(w) <= 0.0, dtype=float)
+    inner = rows.inner(Logistic())
+    return np.asarray(inner.predict(w, inner.everything()).argmax(axis=1) != rows.y, dtype=float)
 
 
 def _errors(rows: TrainingRows, loss: Loss, w: Vector) -> Vector:

@@ -121,7 +121,10 @@ class Trainer:
             w, before = result.w, scale
             scale = self._scale(w) if self.has_scale else scale
             is_settled = abs(scale - before) <= _SETTLED * before and not self._reaches(first.rows, w)
-            if not self.is_exact or is_settled or len(results) == _MOST_ROUNDS or is_ended(result):
+            if not self.is_exact or is_settled or is_ended(result):
+                break
+            if len(results) == _MOST_ROUNDS:
+                scale = before  # it goes to and fro: w is the average at this one
                 break
         loss, is_over = self.loss_at(scale), is_ended(result)
         last = replace(self, rows=self.rows.calmed(w, loss))
