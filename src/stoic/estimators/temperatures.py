@@ -71,7 +71,7 @@ class TemperaturePath:
 
         Of classes, the error or the share of wrong ones, whichever costs more.
         """
-        costs: Vector = (self.means - self.means[0]) / (abs(self.means[0]) or 1.0)
+        costs: Vector = np.asarray((self.means - self.means[0]) / (abs(self.means[0]) or 1.0))
         if self.wrong is None:
             return costs
         return np.maximum(costs, (self.wrong - self.wrong[0]) / (self.wrong[0] or 1.0))
