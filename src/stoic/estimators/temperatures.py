@@ -74,7 +74,7 @@ class TemperaturePath:
         costs: Vector = np.asarray((self.means - self.means[0]) / (abs(self.means[0]) or 1.0))
         if self.wrong is None:
             return costs
-        return np.maximum(costs, (self.wrong - self.wrong[0]) / (self.wrong[0] or 1.0))
+        return np.asarray(np.maximum(costs, (self.wrong - self.wrong[0]) / (self.wrong[0] or 1.0)))
 
     @cached_property
     def worst_groups(self) -> IntArray:
