@@ -94,8 +94,8 @@ def rows_to_keep(
     filled = Gaps.of([column.take(rows) for column in features])
     if filled.n_rows:
         notes.append(
-            f"Missing values are filled in by medians and most frequent categories ({filled}); for each such "
-            "column another one says where."
+            f"--missing impute fills in medians and most frequent categories ({filled}); for each such column "
+            "another one says where."
         )
     return rows, notes
 
