@@ -249,7 +249,7 @@ def test_missing_values_may_be_filled_in_and_marked(read):
     median = np.median(GAPPY["x"][1:])
     assert rows.X[0].tolist() == [median, 1.0, 1.0, 0.0, 0.0]
     assert rows.X[2].tolist() == [5.0, 0.0, 0.0, 1.0, 1.0]
-    assert said(rows, "filled in by medians and most frequent categories ('t': 10, 'x': 1)")
+    assert said(rows, "fills in medians and most frequent categories ('t': 10, 'x': 1)")
 
 
 @pytest.mark.parametrize("role", ["y", "g", "w"])
