@@ -128,7 +128,7 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         The shares of samples whose loss ("y") or slope ("z") was truncated.
     history_ : list of dict
         A record for each look at the fit; ``pandas.DataFrame(model.history_)`` makes a table of it. "objective" is
-        what is minimized, on a sample of 2,000 rows; in phase 0 for the average over the groups.
+        what is minimized, on a sample of 2,000 rows; in phase 0 for the average.
     converged_ : bool
         Whether the duality gap is at most `tol` times the objective at the start, for certain; else a
         ConvergenceWarning says by how much it is larger, and what to set.

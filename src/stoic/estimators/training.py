@@ -1,4 +1,4 @@
-"""Training of a model: first for the average of the groups, which gives the scales; then for those at risk."""
+"""Training of a model: first for the average, which gives the scales; then for the groups to protect."""
 
 import math
 from collections.abc import Callable
