@@ -1,8 +1,8 @@
 """Two laws where it is known what regret should do: groups that differ in noise only, and one with its own slopes.
 
 Five groups of growing t(2.1) noise, and a sixth of little noise whose slopes differ by a factor from the others':
-0, 0.3 and 1. Each fit sees 400 rows of each group; errors are on 4,000 fresh ones. The regret of a group is its mean
-absolute error above that of the true slopes. Means over seeds.
+0, 0.3 and 1. Each fit sees 400 rows of each group; errors are on 4,000 fresh ones. The regret of a group is its
+mean absolute error above that of the true slopes. Means over seeds.
 
     python benchmarks/regret_laws.py --seeds 5
 """
