@@ -5,8 +5,8 @@ r"""Protection of groups: the outer function that a model is trained with, from 
 - **regret**: :math:`\tau \log \sum_i \pi_i e^{(g_i - b_i)/(s_i \tau)}` follows the group that the model fails:
   :math:`b_i` is the loss that its own model would have. The shared model is the average over the rows.
 
-Of regret, :math:`s_i` is the mean :math:`|\ell'|` of group i over that of all rows, what a unit of error costs:
-so that regrets compare as errors do; and :math:`\pi_i` is its share of the rows times :math:`s_i`, so that equal
+Of regret, :math:`s_i` is what a unit of error costs in group i over that in all rows, so that regrets compare as
+errors do: the gain of its own model in loss over that in error, else its mean :math:`|\ell'|`; and :math:`\pi_i` is its share of the rows times :math:`s_i`, so that equal
 regrets give each row the same weight.
 """
 

@@ -147,7 +147,8 @@ def temperature_path(
     rng : Generator
         Draws the folds.
     """
-    means = rows.inner(loss).value(w, rows.inner(loss).everything())[0]
+    inner = rows.inner(loss)
+    means = inner.value(w, inner.everything())[0]
     some = _some(rows)
     weight = np.ones(len(some.y)) if some.weight is None else some.weight
     folds = _folds(some, rng)

@@ -87,7 +87,7 @@ class Trainer:
     protection : Protection
     temperature : float or "auto"
     max_cost : float
-        What an automatic temperature may add to the mean loss, as a share of it.
+        What an automatic temperature may add to the mean error, as a share of it.
     method : str or Method
         "auto": Newton's method where the data are few, else the default of `minimize`.
     budget : int or None
