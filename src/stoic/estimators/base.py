@@ -42,7 +42,7 @@ from stoic.solvers import METHODS
 FLOATS = (np.float64, np.float32)
 PENALTIES = ("none", "l1", "l2", "elasticnet")
 _LARGEST = 1e100  # of a weight or an entry of a column: squares of sums stay finite
-_FOLDS = 0  # the seed of folds where random_state is None: two fits of small data agree
+_SEED_OF_FOLDS = 0  # where random_state is None: two fits of small data agree
 _RIDGE, _LASSO = 0.1, 1.0  # of a penalty that is chosen: ‖x‖²/n, and the noise of a slope
 
 
@@ -209,7 +209,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             self.method,
             self._budget(rows),
             rng,
-            np.random.default_rng(_FOLDS) if self.random_state is None else rng,
+            np.random.default_rng(_SEED_OF_FOLDS) if self.random_state is None else rng,
             Watch(self.tol, bool(self.verbose), tuple(self.callbacks or ()), stopping),
         )
 

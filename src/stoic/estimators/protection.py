@@ -6,8 +6,8 @@ r"""Protection of groups: the outer function that a model is trained with, from 
   :math:`b_i` is the loss that its own model would have. The shared model is the average over the rows.
 
 Of regret, :math:`s_i` is what a unit of error costs in group i over that in all rows, so that regrets compare as
-errors do: the gain of its own model in loss over that in error, else its mean :math:`|\ell'|`; and :math:`\pi_i` is its share of the rows times :math:`s_i`, so that equal
-regrets give each row the same weight.
+errors do: the gain of its own model in loss over that in error, else its mean :math:`|\ell'|`; and :math:`\pi_i`
+is its share of the rows times :math:`s_i`, so that equal regrets give each row the same weight.
 """
 
 import math
