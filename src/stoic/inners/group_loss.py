@@ -7,12 +7,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from stoic.inners.blocks import means_over_blocks, require_one_block, sums_by
+from stoic.inners.blocks import IntArray, means_over_blocks, require_one_block, sums_by
 from stoic.inners.designs import Matrix, RowBatch
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
 from stoic.inners.named_losses import resolve_loss
 from stoic.inners.over_rows import OverRows, make_design
+from stoic.inners.row_squares import row_squares
 from stoic.inners.validation import check_by_column, check_matrix, check_scale, check_vector, check_weight
 from stoic.losses import Loss
 from stoic.protocols import Array, Vector
@@ -143,6 +144,33 @@ class GroupLoss(OverRows):
         other.X, other.center, other.scale = X, None, None
         other._design = make_design(X, intercept=self.intercept)  # noqa: SLF001 - of its own kind
         return other
+
+    def of_rows(self, rows: IntArray, counts: Vector) -> "GroupLoss":
+        """Return the same losses over a copy of some rows, some of each group, each as often as it counts."""
+        other = copy.copy(self)
+        other.X, other.y, other.n_samples = self.X[rows], self.y[rows], len(rows)
+        other._design = make_design(  # noqa: SLF001 - of its own kind
+            other.X, intercept=self.intercept, center=self.center, scale=self.scale
+        )
+        other.grouped_rows = GroupedRows(self.grouped_rows.codes[rows], self.n_groups, counts)
+        return other
+
+    def with_weight(self, weight: Vector) -> "GroupLoss":
+        """Return the same rows with other weights, a positive one in each group."""
+        other = copy.copy(self)
+        other.grouped_rows = self.grouped_rows.with_weight(weight)
+        return other
+
+    def row_lengths(self) -> Vector:
+        """Return the length of each row, columns in units of their root mean square over all rows."""
+        d = self.X.shape[1]
+        unit = np.sqrt(self.gram_diagonal(np.full(self.n_samples, 1.0 / self.n_samples))[:d])
+        unit = np.where((unit > 0.0) & np.isfinite(unit), unit, 1.0)
+        if self.center is not None and self.scale is not None:
+            squares = row_squares(self.X, self.center, self.scale * unit)
+        else:
+            squares = row_squares(self.X, np.zeros(d), unit)
+        return np.sqrt(squares + self.intercept)
 
     def _checked_columns(self, center: Any, scale: Any) -> tuple[Vector | None, Vector | None]:
         """Return both, or neither where none is given."""

@@ -1,5 +1,6 @@
 """Rows in groups: their weights, and draws with replacement from each group."""
 
+import copy
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +39,14 @@ class GroupedRows:
         self._numbers = np.arange(n_groups, dtype=np.float64)[:, None]
         self._widths = self.sizes.astype(np.float64)[:, None]
         self._firsts = self.offsets[:-1, None]
+
+    def with_weight(self, weight: Vector) -> "GroupedRows":
+        """Return the same groups of rows with other weights."""
+        other = copy.copy(self)
+        other.weight = weight
+        for name in ("shares", "_cumulative"):
+            vars(other).pop(name, None)
+        return other
 
     @property
     def n_groups(self) -> int:
