@@ -6,8 +6,9 @@ import numpy as np
 
 from stoic.pilot.fixed_sample import Sample, make_sample
 from stoic.problem import Problem
-from stoic.protocols import Array, Vector
-from stoic.solvers.sample_average.curvature import Curvature, measured_curvature, step_of
+from stoic.protocols import Array, Regularizer, Vector
+from stoic.regularizers import Zero, terms_of
+from stoic.solvers.sample_average.curvature import MOST_FORMED, Curvature, measured_curvature, step_of
 from stoic.solvers.sample_average.levels import centers, deviations, widths
 
 Drawing: TypeAlias = tuple[Any, int]
@@ -45,17 +46,29 @@ class KeptDraws:
     ----------
     problem : Problem
     kept : sequence of batches with their sizes
+    is_whole : bool
+        Whether it is all data as one batch, of which nothing is clipped.
     """
 
-    def __init__(self, problem: Problem, kept: tuple[Drawing, ...]) -> None:
-        self.problem, self.kept = problem, kept
+    def __init__(self, problem: Problem, kept: tuple[Drawing, ...], *, is_whole: bool = False) -> None:
+        self.problem, self.kept, self.is_whole = problem, kept, is_whole
         self.size = sum(size for _, size in kept)
         self.clips: Clips | None = None
         self.clipped = 0.0
+        terms = terms_of(problem.regularizer, problem.dimension)
+        self.bent = None if terms is None or terms.l1.any() else terms
+        self.rough: Regularizer = problem.regularizer if self.bent is None else Zero()
+
+    @property
+    def are_few(self) -> bool:
+        """Whether second derivatives are worth measuring anew."""
+        return self.size <= 4 * max(_CURVED, _PER_VARIABLE * self.problem.dimension)
 
     def sample(self) -> Sample:
         """Return the first draws, enough for second derivatives."""
         batch, size = self.kept[0]
+        if self.is_whole:
+            return Sample(self.problem, batch, size)
         for other, n in self.kept[1:]:
             if size >= max(_CURVED, _PER_VARIABLE * self.problem.dimension):
                 break
@@ -87,30 +100,47 @@ class KeptDraws:
         """Return F by clipped means."""
         return self.problem.outer.value(self.value(w)) + self.problem.regularizer.value(w)
 
+    def curvature(self, w: Vector) -> Curvature:
+        """Return the second derivatives of the smooth part of F at w, on some of the draws."""
+        measured = measured_curvature(self.sample(), w, self.gradient(w)[1])
+        return measured if self.bent is None else measured.plus(self.bent.l2)
+
     def gradient(self, w: Vector) -> tuple[float, Vector]:
+        """Return the smooth part of F by clipped means, and its gradient: r is in it where it is smooth."""
+        value, gradient = self._composed(w)
+        if self.bent is None:
+            return value, gradient
+        value += self.problem.regularizer.value(w)
+        return value, gradient + self.bent.l2 * w + self.bent.linear
+
+    def _composed(self, w: Vector) -> tuple[float, Vector]:
         """Return f(ŷ), and ẑᵀ∇f(ŷ)."""
-        y, z, clipped = self.value(w), np.zeros(self.problem.inner.shape), 0
+        problem, y = self.problem, self.value(w)
+        q = problem.outer.gradient(y)
+        if self.clips is None:
+            total = np.zeros(problem.dimension)
+            for batch, size in self.kept:
+                total += problem.inner.vjp(w, batch, q) * (size / self.size)
+            return problem.outer.value(y), total
+        z, clipped = np.zeros(problem.inner.shape), 0
         for batch, size in self.kept:
-            total, n = self._clipped_jacobians(w, batch, size)
-            z += total
+            some, n = self._clipped_jacobians(w, batch, size, self.clips)
+            z += some
             clipped += n
         self.clipped = clipped / (self.size * len(y))
-        return self.problem.outer.value(y), self.problem.outer.gradient(y) @ (z / self.size)
+        return problem.outer.value(y), q @ (z / self.size)
 
     def _clipped_values(self, w: Vector, batch: Any, size: int) -> Vector:
-        values = self.problem.inner.value(w, batch, size)
         if self.clips is None:
-            return np.asarray(values.sum(axis=0))
+            return np.asarray(size * self.problem.inner.value(w, batch)[0])
         y, far = self.clips.y, self.clips.far_y
+        values = self.problem.inner.value(w, batch, size)
         away = np.nan_to_num(values - y, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return np.asarray(np.clip(away, -far, far).sum(axis=0) + size * y)
 
-    def _clipped_jacobians(self, w: Vector, batch: Any, size: int) -> tuple[Array, int]:
-        jacobians = self.problem.inner.jacobian(w, batch, size)
-        if self.clips is None:
-            return np.asarray(jacobians.sum(axis=0)), 0
-        _, z, unit, _, level = self.clips
-        away = jacobians - z
+    def _clipped_jacobians(self, w: Vector, batch: Any, size: int, clips: Clips) -> tuple[Array, int]:
+        _, z, unit, _, level = clips
+        away = self.problem.inner.jacobian(w, batch, size) - z
         far = np.sqrt(np.einsum("npd,d->np", np.square(away), np.square(unit)))
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(far <= level, 1.0, np.nan_to_num(level / far, nan=0.0))
@@ -134,38 +164,43 @@ def minimum_on_draws(
     draws: KeptDraws, w: Vector, curvature: Curvature | None, *, is_first: bool, is_last: bool
 ) -> Found:
     """Return the minimum of F by clipped means, from w on, by Newton steps."""
+    if curvature is None or (draws.are_few and w.size <= MOST_FORMED):
+        curvature = draws.curvature(w)
+    scale = None
     if is_first:
-        w, curvature = _descended(draws, w, measured_curvature(draws.sample(), w, 0.0), to_the_end=True)
-    for _ in range(1 + (is_first or is_last)):
+        w, curvature, _ = _descended(draws, w, curvature, 0.0 if draws.is_whole else None)
+    for _ in range(0 if draws.is_whole else 1 + (is_first or is_last)):
         draws.clip_around(w)
-        if curvature is None or not is_last:
-            curvature = measured_curvature(draws.sample(), w, 0.0)
-        w, curvature = _descended(draws, w, curvature, to_the_end=False)
+        w, curvature, first = _descended(draws, w, curvature, scale)
+        scale = _SETTLED * first if scale is None else scale
     return Found(w, draws.clipped, curvature)
 
 
 def _descended(
-    draws: KeptDraws, w: Vector, curvature: Curvature, *, to_the_end: bool
-) -> tuple[Vector, Curvature]:
-    """Take Newton steps until the next promises little."""
-    regularizer, first = draws.problem.regularizer, None
+    draws: KeptDraws, w: Vector, curvature: Curvature, enough: float | None
+) -> tuple[Vector, Curvature, float]:
+    """Take Newton steps until one promises no more than `enough`, or little of what the first one did.
+
+    Returns w, the curvature, and what the first step promised.
+    """
+    regularizer, first = draws.rough, 0.0
     smooth, gradient = draws.gradient(w)
     value = smooth + regularizer.value(w)
-    for _ in range(_MOST_STEPS):
+    for t in range(_MOST_STEPS + 3 * w.size):
         step = step_of(curvature, gradient, w, regularizer)
         promised = -float(gradient @ step) - regularizer.value(w + step) + regularizer.value(w)
         if not promised > 0.0:
             break
-        first = promised if first is None else first
+        first = promised if t == 0 else first
         trial = _searched(draws, w, step, value, promised)
         if trial is None:
             break
         smooth, after = draws.gradient(trial)
         curvature = curvature.updated(trial - w, after - gradient)
         w, gradient, value = trial, after, smooth + regularizer.value(trial)
-        if promised <= (_EXACT * abs(value) if to_the_end else _SETTLED * first):
+        if promised <= max(_SETTLED * first if enough is None else enough, _EXACT * abs(value)):
             break
-    return w, curvature
+    return w, curvature, first
 
 
 def _searched(draws: KeptDraws, w: Vector, step: Vector, value: float, promised: float) -> Vector | None:

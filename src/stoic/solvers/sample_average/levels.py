@@ -1,8 +1,8 @@
-r"""Levels beyond which samples are clipped: robust deviations times a factor that grows with the root of their number.
+r"""Levels beyond which samples are clipped: robust deviations times the root of their number, or a part of it.
 
-A clipped sample is moved towards its reference, not dropped. With a level of :math:`\kappa \sqrt n \sigma` no sample
-moves a mean by more than κ of its own standard error, while the bias, :math:`E(|x| - \mathrm{level})_+`, vanishes
-faster than that error wherever second moments exist: under light tails nothing is clipped.
+A clipped sample is moved towards its reference, not dropped. With a level of :math:`\kappa \sqrt n \sigma` no
+sample moves a mean by more than κ of its own standard error, while the bias, :math:`E(|x| - \mathrm{level})_+`,
+vanishes faster than that error wherever second moments exist: under light tails nothing is clipped.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from stoic.inners.blocks import IntArray, sums_by
 from stoic.protocols import Array, Vector
 
-_KAPPA, _LEAST = 0.5, 10.0
+_KAPPA, _LEAST = 0.2, 6.0
 _BLOCKS, _PER_BLOCK = 16, 8  # parts of a group whose mean squares are compared, and the fewest samples of one
 
 

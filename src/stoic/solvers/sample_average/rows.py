@@ -1,4 +1,4 @@
-"""The robust sample average of a linear model: rows that were drawn, clipped by weights, and Newton's method on them."""
+"""The robust sample average of a linear model: drawn rows, clipped by weights, and Newton's method on them."""
 
 from typing import Any, cast
 
@@ -15,7 +15,9 @@ from stoic.solvers.newton import Newton
 from stoic.solvers.sample_average.levels import group_deviations, widths
 
 _MOST_STEPS = 60
-_SETTLED = 0.02  # of the decrease that the first step on a sample promises, which is about what the sample can tell
+_SETTLED = (
+    0.02  # of the decrease that the first step on a sample promises, which is about what the sample can tell
+)
 _EXACT = 1e-9  # of F: where nothing is known of that
 _UNLIMITED = 2**62
 
@@ -111,7 +113,7 @@ def _robust_means(losses: Vector, codes: IntArray, counts: Vector, p: int) -> Ve
 
 
 def _minimum(problem: Problem, w: Vector, rng: Generator, *, is_settled: bool) -> Vector:
-    """Return the minimum to the accuracy that the rows can tell, from a point that fewer of them gave if settled."""
+    """Return the minimum to the accuracy that the rows can tell; settled: from the answer to fewer of them."""
     solver = Newton(_MOST_STEPS)
     state: Any = solver.init(problem, w, rng)
     first = None

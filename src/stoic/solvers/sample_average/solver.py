@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from numpy.random import Generator
 
 from stoic.checks import Count
+from stoic.errors import IncompatibleParts
 from stoic.inners.metered import Metered
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solvers.base import UNBOUNDED, Info, Settings, method
 from stoic.solvers.sample_average.curvature import Curvature
-from stoic.solvers.sample_average.draws import Drawing, KeptDraws, minimum_on_draws
+from stoic.solvers.sample_average.draws import Drawing, Found, KeptDraws, batch_sizes, minimum_on_draws
 from stoic.solvers.sample_average.rows import minimum_on_rows, row_length, takes_rows
 
 _FIRST = 32  # draws of the first sample, at least
@@ -70,9 +71,9 @@ class SampleAverage(Settings):
     answers of the chunks are averaged.
 
     **Guarantee.** None is proven. Without truncation it is the sample average, whose gap is
-    :math:`\mathrm{tr}(H^{-1} \Sigma)/(2n)` to first order, and no method does better in the limit; with levels that
-    grow like the root of n truncation costs less than that order wherever second moments exist, and no single
-    sample moves a mean by more than half of its standard error.
+    :math:`\mathrm{tr}(H^{-1} \Sigma)/(2n)` to first order, and no method does better in the limit; with levels
+    that grow like the root of n truncation costs less than that order wherever second moments exist, and no single
+    sample moves a mean by more than a fifth of its standard error.
 
     **When to use it.** Where samples are what costs: it is the default for streams, and for data of which the
     budget allows a part only. Memory holds what was drawn, up to some hundred megabytes.
@@ -80,7 +81,10 @@ class SampleAverage(Settings):
     Parameters
     ----------
     n_draws : int
-        The draws that are planned, the pilot's none included; what the budget allows by default.
+        The draws that are planned; by default what the budget allows.
+    everything : bool, default False
+        Whether the sample is all data, drawn at once: nothing is then truncated, and the answer is the optimum of
+        the data. `minimize` sets it where the budget allows that and no number of draws is given.
 
     Examples
     --------
@@ -98,24 +102,35 @@ class SampleAverage(Settings):
     """
 
     n_draws: Count = UNBOUNDED
+    everything: bool = False
 
     def tuned(self, pilot: Pilot) -> "SampleAverage":  # noqa: ARG002 - nothing is open
         """Return the solver as it is."""
         return self
 
     def for_problem(self, problem: Problem, budget: int) -> "SampleAverage":
-        """Return the solver with the draws that a budget allows as its plan."""
-        if self.n_draws < UNBOUNDED:
+        """Return the solver with what a budget allows as its plan: all data, or a number of draws."""
+        n = problem.inner.n_samples
+        if self.n_draws < UNBOUNDED or self.everything:
             return self
+        if n is not None and n <= budget:
+            return replace(self, everything=True)
         return replace(self, n_draws=max(1, budget // problem.inner.cost(1)))
 
     def planned_samples(self, inner: Any) -> int:
         """Return the samples of all draws."""
-        return int(inner.cost(1) * self.n_draws)
+        return int(inner.n_samples if self.everything else inner.cost(1) * self.n_draws)
+
+    def check(self, problem: Problem) -> None:
+        """Raise `IncompatibleParts` if all data are asked for of a stream."""
+        if self.everything and problem.inner.n_samples is None:
+            raise IncompatibleParts(
+                "SampleAverage(everything=True) needs a finite sum; leave it out for a stream."
+            )
 
     def finished(self, state: SampleAverageState) -> bool:
         """Whether all draws have been used."""
-        return state.n_draws >= self.n_draws
+        return state.n_draws >= (1 if self.everything else self.n_draws)
 
     def output(self, state: SampleAverageState) -> Vector:
         """Return the minimum on the draws at hand, averaged with those of earlier chunks."""
@@ -125,26 +140,32 @@ class SampleAverage(Settings):
         """Start at w0, without a draw."""
         return SampleAverageState(w0)
 
-    def step(
-        self, problem: Problem, state: SampleAverageState, rng: Generator
-    ) -> tuple[SampleAverageState, Info]:
+    def step(self, problem: Problem, state: SampleAverageState, rng: Generator) -> tuple[SampleAverageState, Info]:
         """Double the draws, and minimize on them."""
+        if self.everything:
+            return self._whole(problem, state)
         most = _room(problem)
         if state.n_kept >= most:
             state = state._replace(before=state.answer, kept=(), n_kept=0)
-        size = self._next_size(problem, state, most)
-        kept = (*state.kept, (problem.inner.draw(size, rng), size))
+        is_linear, size = takes_rows(problem), self._next_size(problem, state, most)
+        sizes = [size] if is_linear else batch_sizes(problem, size)
+        kept = (*state.kept, *((problem.inner.draw(n, rng), n) for n in sizes))
         n_kept, n_draws = state.n_kept + size, state.n_draws + size
-        is_first, is_last = state.n_draws == 0, n_draws >= self.n_draws or n_kept >= most
-        curvature = state.curvature
-        if takes_rows(problem):
-            w, clipped = minimum_on_rows(problem, kept, state.w, rng, is_first=is_first, is_last=is_last)
+        ends = {"is_first": state.n_draws == 0, "is_last": n_draws >= self.n_draws or n_kept >= most}
+        if is_linear:
+            found = Found(*minimum_on_rows(problem, kept, state.w, rng, **ends), state.curvature)
         else:
-            draws = KeptDraws(problem, kept)
-            w, clipped, curvature = minimum_on_draws(draws, state.w, curvature, is_first=is_first, is_last=is_last)
-        info = Info(watched=size, truncated_z=round(clipped * size))
-        after = SampleAverageState(w, state.t + 1, n_draws, kept, n_kept, state.before, clipped, curvature)
-        return after, info
+            found = minimum_on_draws(KeptDraws(problem, kept), state.w, state.curvature, **ends)
+        info = Info(watched=size, truncated_z=round(found.clipped * size))
+        return SampleAverageState(found.w, state.t + 1, n_draws, kept, n_kept, state.before, *found[1:]), info
+
+    def _whole(self, problem: Problem, state: SampleAverageState) -> tuple[SampleAverageState, Info]:
+        """Minimize over all data."""
+        n = problem.inner.n_samples or 1
+        kept = ((problem.inner.everything(), n),)
+        draws = KeptDraws(problem, kept, is_whole=True)
+        w, clipped, curvature = minimum_on_draws(draws, state.w, None, is_first=True, is_last=True)
+        return SampleAverageState(w, state.t + 1, n, kept, n, None, clipped, curvature), Info(watched=1)
 
     def _next_size(self, problem: Problem, state: SampleAverageState, most: int) -> int:
         """Return how many draws come next: so many that by doubling the plan ends with a whole sample."""
