@@ -58,7 +58,7 @@ class Curvature:
 
 
 def measured_curvature(sample: Sample, w: Vector, gradient: Vector) -> Curvature:
-    """Return the curvature on a sample at w, by differences: along the axes, or the gradient where they are many."""
+    """Return the curvature on a sample at w, by differences: along all axes, or the gradient alone."""
     probe = _PROBE * (1.0 + float(np.linalg.norm(w)))
     if w.size > MOST_FORMED:
         size = float(np.linalg.norm(gradient)) or 1.0
