@@ -65,7 +65,7 @@ def minimum_on_rows(
     drawn = np.concatenate([getattr(batch, "batch", batch).rows.ravel() for batch, _ in kept])
     numbers, times = np.unique(drawn, return_counts=True)
     counts = times.astype(float)
-    some = inner.of_rows(numbers, counts)
+    some = inner.taken(numbers).with_weight(counts)
     clipped = 0.0
     for k in range(2 if is_first or is_last else 1):
         is_start = is_first and k == 0
