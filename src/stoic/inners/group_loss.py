@@ -198,6 +198,11 @@ class GroupLoss(OverRows):
         return self.scale is not None
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether the rows are fresh samples of a law, handed out once each: the sum over them is no goal."""
+        return self.grouped_rows.is_fresh
+
+    @property
     def n_groups(self) -> int:
         """The number p of groups."""
         return len(self.group_labels)

@@ -2,7 +2,7 @@
 
 import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -29,6 +29,9 @@ class GroupedRows:
     weight : array of shape (n,), optional
         Row weights >= 0, with a positive one in each group. Rows are drawn in proportion to them.
     """
+
+    is_fresh: ClassVar[bool] = False
+    """Whether rows are fresh samples of a law, handed out once each, and no finite sum of their own."""
 
     def __init__(self, codes: IntArray, n_groups: int, weight: Vector | None = None) -> None:
         self.codes = codes

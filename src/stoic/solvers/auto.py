@@ -9,7 +9,7 @@ from stoic.problem import Problem
 from stoic.solvers.base import AnySolver, Method, Recipe, method
 from stoic.solvers.newton import Newton
 from stoic.solvers.rrosc import RROSCTracked
-from stoic.solvers.sample_average import SampleAverage
+from stoic.solvers.sample_average import SampleAverage, allows_all_data
 
 _log = logging.getLogger("stoic")
 
@@ -57,7 +57,7 @@ class Auto(Recipe):
 
 def _choice(problem: Problem, budget: int) -> tuple[Method, str]:
     n, (p, d) = problem.inner.n_samples, problem.inner.shape
-    has_all = n is not None and n <= budget
+    has_all = allows_all_data(problem, budget)
     if has_all and _takes_newton(problem):
         return Newton(), f"the budget of {budget} allows to draw all {n} samples"
     if p * d > _LARGEST_JACOBIAN:
@@ -65,7 +65,9 @@ def _choice(problem: Problem, budget: int) -> tuple[Method, str]:
     solver = SampleAverage().for_problem(problem, budget)
     if has_all:
         return solver, f"the budget of {budget} allows to draw all {n} samples, which have no second derivatives"
-    return solver, f"samples are fresh, or the budget of {budget} allows a part of the {n} there are"
+    if n is None or getattr(problem.inner, "is_fresh", False):
+        return solver, "samples are fresh; they are kept, and evaluated as often as it takes"
+    return solver, f"the budget of {budget} allows to draw a part of the {n} samples"
 
 
 def _takes_newton(problem: Problem) -> bool:

@@ -110,10 +110,9 @@ class SampleAverage(Settings):
 
     def for_problem(self, problem: Problem, budget: int) -> "SampleAverage":
         """Return the solver with what a budget allows as its plan: all data, or a number of draws."""
-        n = problem.inner.n_samples
         if self.n_draws < UNBOUNDED or self.everything:
             return self
-        if n is not None and n <= budget:
+        if allows_all_data(problem, budget):
             return replace(self, everything=True)
         return replace(self, n_draws=max(1, budget // problem.inner.cost(1)))
 
@@ -179,6 +178,12 @@ class SampleAverage(Settings):
             doublings = max(0, math.ceil(math.log2(goal / reached)) - 1)
             size = max(1, math.ceil(goal / 2**doublings) - state.n_kept)
         return max(1, min(size, left))
+
+
+def allows_all_data(problem: Problem, budget: int) -> bool:
+    """Return whether a budget allows to draw all of a finite sum."""
+    n, is_fresh = problem.inner.n_samples, getattr(problem.inner, "is_fresh", False)
+    return n is not None and n <= budget and not is_fresh
 
 
 def _first_size(problem: Problem) -> int:
