@@ -211,10 +211,13 @@ def portfolio(law, d, regularizer):
     def jacobian(w, x):
         return np.stack([x, 2.0 * (x @ w)[:, None] * x], axis=1)
 
+    def vjp(w, x, q):
+        return q[0] * x.mean(axis=0) + 2.0 * q[1] / len(x) * ((x @ w) @ x)
+
     def exact(w):
         return np.array([mean @ w, w @ second @ w]), np.stack([mean, 2.0 * second @ w])
 
-    inner = stoic.FunctionInner(value, jacobian, shape=(2, d), draw=draw)
+    inner = stoic.FunctionInner(value, jacobian, shape=(2, d), draw=draw, vjp=vjp)
     return stoic.Problem(inner, stoic.MeanVariance(1.0), regularizer), exact
 
 

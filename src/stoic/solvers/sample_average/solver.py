@@ -9,6 +9,7 @@ from numpy.random import Generator
 from stoic.checks import Count
 from stoic.errors import IncompatibleParts
 from stoic.inners.metered import Metered
+from stoic.inners.parted import one_blas_thread
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
@@ -141,8 +142,12 @@ class SampleAverage(Settings):
 
     def step(self, problem: Problem, state: SampleAverageState, rng: Generator) -> tuple[SampleAverageState, Info]:
         """Double the draws, and minimize on them."""
-        if self.everything:
-            return self._whole(problem, state)
+        with one_blas_thread():  # more would wait for each other over matrices as small as these
+            return self._whole(problem, state) if self.everything else self._doubled(problem, state, rng)
+
+    def _doubled(
+        self, problem: Problem, state: SampleAverageState, rng: Generator
+    ) -> tuple[SampleAverageState, Info]:
         most = _room(problem)
         if state.n_kept >= most:
             state = state._replace(before=state.answer, kept=(), n_kept=0)
