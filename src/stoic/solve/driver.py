@@ -24,7 +24,14 @@ from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.hindsight import Hindsight, Outlook, split_draws
-from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
+from stoic.solve.messages import (
+    STEPS_ADVICE,
+    STUCK_ADVICE,
+    cut_advice,
+    divergence_advice,
+    progress_advice,
+    truncation_advice,
+)
 from stoic.solve.progress import progress_bar
 from stoic.solve.requests import check_watchers, make_generator, resolve
 from stoic.solve.result import Record, Result
@@ -130,9 +137,8 @@ def minimize(
     deadline = math.inf
     if max_seconds is not None:
         deadline = time.perf_counter() + check_positive("max_seconds", max_seconds)
-    chosen = resolve(method)
-    if hasattr(chosen, "for_problem"):
-        chosen = chosen.for_problem(problem, budget)
+    asked = resolve(method)
+    chosen = asked.for_problem(problem, budget, engine) if hasattr(asked, "for_problem") else asked
     chosen.check(problem)
     check_watchers(observers, callback)
     if engine not in ENGINES:
@@ -140,7 +146,7 @@ def minimize(
     run = _Run(problem, budget, problem.start(w0), make_generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
-            run.start(chosen, delta, engine)
+            run.start(chosen, asked, delta, engine)
             is_watched = verbose or max_seconds is not None
             run.go(every, chunk_size if is_watched else UNBOUNDED, deadline, show)
     except BudgetSpent as spent:
@@ -173,10 +179,10 @@ class _Run:
         self.pilot_rows = PilotRows([], [])
         self.hindsight, self.shares_to_keep = Hindsight(problem, w0, budget), [0.25, 0.5]
 
-    def start(self, method: Method, delta: float, engine: str) -> None:
+    def start(self, method: Method, asked: Method, delta: float, engine: str) -> None:
         """Choose open settings from a pilot, and start the solver."""
         began, w0 = time.perf_counter(), self.w0
-        self.asked = self.method = method
+        self.asked, self.method = asked, method
         self.last, self.answer, self.delta = w0, w0, delta
         try:
             with np.errstate(all="ignore"):
@@ -314,7 +320,7 @@ class _Run:
         parts = [
             f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples.",
             cut_advice(self.needed) if status is Status.PLAN_CUT else "",
-            STEPS_ADVICE if status is Status.STEPS_SPENT else "",
+            self._short_advice() if status is Status.STEPS_SPENT else "",
             divergence_advice(outlook) if status is Status.DIVERGED else progress_advice(outlook),
             truncation_advice(self.history),
         ]
@@ -333,6 +339,10 @@ class _Run:
             outlook=outlook,
             certifier=partial(certify_answer, self.given, w.copy(), self.delta, self.meter.budget),
         )
+
+    def _short_advice(self) -> str:
+        """Return advice where the steps have ended before the optimum was known to be reached."""
+        return STEPS_ADVICE if hasattr(self.solver, "n_steps") else STUCK_ADVICE
 
     def _judged(self, w: Vector) -> tuple[Status, Outlook]:
         """Return the status of the run and, where it ended by itself, its outlook."""

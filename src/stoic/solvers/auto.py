@@ -9,10 +9,11 @@ from stoic.problem import Problem
 from stoic.solvers.base import AnySolver, Method, Recipe, method
 from stoic.solvers.newton import Newton
 from stoic.solvers.rrosc import RROSCTracked
-from stoic.solvers.sample_average import SampleAverage, allows_all_data
+from stoic.solvers.sample_average import SampleAverage
 
 _log = logging.getLogger("stoic")
 
+KERNELS = ("compiled", "renumbered")  # engines of kernels; the second is an old name of the first
 _LARGEST_JACOBIAN = 1 << 19  # numbers p·d of one draw, beyond which draws are not kept
 
 
@@ -27,8 +28,8 @@ class Auto(Recipe):
        derivatives: the exact optimum of the data.
     2. `SampleAverage` otherwise: draws are kept, and evaluated as often as it takes. Its last sample is all data
        where the budget allows that.
-    3. `RROSCTracked`, where the Jacobian of one draw has more than half a million entries: a step costs what its
-       rows cost, and nothing is kept.
+    3. `RROSCTracked`, where the Jacobian of one draw has more than half a million entries, or the compiled engine
+       is asked for: a step costs what its rows cost, and nothing is kept.
 
     ``result.solver`` is what was taken. Nothing is random in the choice.
 
@@ -44,9 +45,9 @@ class Auto(Recipe):
     SampleAverage(n_draws=1)
     """
 
-    def for_problem(self, problem: Problem, budget: int) -> Method:
-        """Return the solver that serves a problem at a budget."""
-        solver, reason = _choice(problem, budget)
+    def for_problem(self, problem: Problem, budget: int, engine: str = "auto") -> Method:
+        """Return the solver that serves a problem at a budget, on an engine."""
+        solver, reason = _choice(problem, budget, engine)
         _log.info("auto takes %s: %s", type(solver).__name__, reason)
         return solver
 
@@ -55,19 +56,22 @@ class Auto(Recipe):
         return RROSCTracked().tuned(pilot)
 
 
-def _choice(problem: Problem, budget: int) -> tuple[Method, str]:
+def _choice(problem: Problem, budget: int, engine: str) -> tuple[Method, str]:
     n, (p, d) = problem.inner.n_samples, problem.inner.shape
-    has_all = allows_all_data(problem, budget)
+    is_finite = n is not None and not getattr(problem.inner, "is_fresh", False)
+    has_all = is_finite and n is not None and n <= budget
+    if engine in KERNELS:
+        return RROSCTracked(), "the compiled engine was asked for"
     if has_all and _takes_newton(problem):
         return Newton(), f"the budget of {budget} allows to draw all {n} samples"
     if p * d > _LARGEST_JACOBIAN:
         return RROSCTracked(), f"the Jacobian of a draw has {p} × {d} entries, too many to keep draws"
-    solver = SampleAverage().for_problem(problem, budget)
     if has_all:
-        return solver, f"the budget of {budget} allows to draw all {n} samples, which have no second derivatives"
-    if n is None or getattr(problem.inner, "is_fresh", False):
-        return solver, "samples are fresh; they are kept, and evaluated as often as it takes"
-    return solver, f"the budget of {budget} allows to draw a part of the {n} samples"
+        return SampleAverage(everything=True), f"the budget of {budget} allows to draw all {n} samples"
+    solver = SampleAverage().for_problem(problem, budget)
+    if is_finite:
+        return solver, f"the budget of {budget} allows to draw a part of the {n} samples"
+    return solver, "samples are fresh; they are kept, and evaluated as often as it takes"
 
 
 def _takes_newton(problem: Problem) -> bool:

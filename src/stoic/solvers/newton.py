@@ -2,9 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 from numpy.random import Generator
 
 from stoic.checks import Count
@@ -20,7 +18,6 @@ from stoic.solvers.newton_levels import started
 from stoic.solvers.newton_sets import has_sets, round_of
 from stoic.solvers.newton_steps import LARGE, NewtonState, advance
 from stoic.solvers.newton_sum import Sum, sum_of
-
 
 GAP = 1e-9
 """Of F at the start: how near to the optimum is near enough where a pass over the rows takes long."""

@@ -17,7 +17,7 @@ Drawing: TypeAlias = tuple[Any, int]
 _ENTRIES = 1 << 21  # numbers of Jacobians that are held at a time
 _MOST_STEPS, _MOST_HALVINGS = 50, 30
 _SETTLED, _EXACT = 0.02, 1e-12  # of the first step's promise, and of F
-_ARMIJO, _ROUNDING = 1e-4, 1e-13
+_ARMIJO, _ROUNDING, _STUCK = 1e-4, 1e-13, 1e-3
 _CURVED, _PER_VARIABLE = 2000, 20  # draws that second derivatives are measured on
 
 
@@ -32,11 +32,12 @@ class Clips(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A minimum, the share of the samples that were clipped there, and the curvature."""
+    """A minimum, the share of the samples that were clipped, the curvature, and whether no step lowers F."""
 
     w: Vector
     clipped: float
-    curvature: Curvature
+    curvature: Curvature | None = None
+    is_stuck: bool = False
 
 
 class KeptDraws:
@@ -166,24 +167,31 @@ def minimum_on_draws(
     """Return the minimum of F by clipped means, from w on, by Newton steps."""
     if curvature is None or (draws.are_few and w.size <= MOST_FORMED):
         curvature = draws.curvature(w)
-    scale = None
+    descent = None
     if is_first:
-        w, curvature, _ = _descended(draws, w, curvature, 0.0 if draws.is_whole else None)
+        descent = _descended(draws, w, curvature, 0.0 if draws.is_whole else None)
+        w, curvature = descent.w, descent.curvature
+    enough = None
     for _ in range(0 if draws.is_whole else 1 + (is_first or is_last)):
         draws.clip_around(w)
-        w, curvature, first = _descended(draws, w, curvature, scale)
-        scale = _SETTLED * first if scale is None else scale
-    return Found(w, draws.clipped, curvature)
+        descent = _descended(draws, w, curvature, enough)
+        w, curvature = descent.w, descent.curvature
+        enough = _SETTLED * descent.first if enough is None else enough
+    return Found(w, draws.clipped, curvature, descent is not None and descent.is_stuck)
 
 
-def _descended(
-    draws: KeptDraws, w: Vector, curvature: Curvature, enough: float | None
-) -> tuple[Vector, Curvature, float]:
-    """Take Newton steps until one promises no more than `enough`, or little of what the first one did.
+class Descent(NamedTuple):
+    """The end of a descent, the curvature there, what its first step promised, and whether no step lowers F."""
 
-    Returns w, the curvature, and what the first step promised.
-    """
-    regularizer, first = draws.rough, 0.0
+    w: Vector
+    curvature: Curvature
+    first: float
+    is_stuck: bool
+
+
+def _descended(draws: KeptDraws, w: Vector, curvature: Curvature, enough: float | None) -> Descent:
+    """Take Newton steps until one promises no more than `enough`, or little of what the first one did."""
+    regularizer, first, is_stuck = draws.rough, 0.0, False
     smooth, gradient = draws.gradient(w)
     value = smooth + regularizer.value(w)
     for t in range(_MOST_STEPS + 3 * w.size):
@@ -194,13 +202,14 @@ def _descended(
         first = promised if t == 0 else first
         trial = _searched(draws, w, step, value, promised)
         if trial is None:
+            is_stuck = promised > max(_STUCK * abs(value), enough or 0.0) and t == 0
             break
         smooth, after = draws.gradient(trial)
         curvature = curvature.updated(trial - w, after - gradient)
         w, gradient, value = trial, after, smooth + regularizer.value(trial)
         if promised <= max(_SETTLED * first if enough is None else enough, _EXACT * abs(value)):
             break
-    return w, curvature, first
+    return Descent(w, curvature, first, is_stuck)
 
 
 def _searched(draws: KeptDraws, w: Vector, step: Vector, value: float, promised: float) -> Vector | None:

@@ -27,7 +27,8 @@ _ENTRIES, _FEWEST_KEPT = 1 << 25, 1000  # numbers of the samples that are kept a
 class SampleAverageState(NamedTuple):
     """The minimum w on the draws that are kept; the steps, all draws, and the mean answer of earlier chunks.
 
-    `clipped` is the share of samples that were clipped, `curvature` an approximation of ∇²F where it is measured.
+    `clipped` is the share of samples that were clipped, `curvature` an approximation of ∇²F where it is measured;
+    stuck: no step along the derivatives lowers F.
     """
 
     w: Vector
@@ -38,6 +39,7 @@ class SampleAverageState(NamedTuple):
     before: Vector | None = None
     clipped: float = 0.0
     curvature: Curvature | None = None
+    is_stuck: bool = False
 
     @property
     def n_before(self) -> int:
@@ -85,7 +87,7 @@ class SampleAverage(Settings):
         The draws that are planned; by default what the budget allows.
     everything : bool, default False
         Whether the sample is all data, drawn at once: nothing is then truncated, and the answer is the optimum of
-        the data. `minimize` sets it where the budget allows that and no number of draws is given.
+        the data.
 
     Examples
     --------
@@ -109,12 +111,10 @@ class SampleAverage(Settings):
         """Return the solver as it is."""
         return self
 
-    def for_problem(self, problem: Problem, budget: int) -> "SampleAverage":
-        """Return the solver with what a budget allows as its plan: all data, or a number of draws."""
+    def for_problem(self, problem: Problem, budget: int, engine: str = "auto") -> "SampleAverage":  # noqa: ARG002
+        """Return the solver with the draws that a budget allows as its plan."""
         if self.n_draws < UNBOUNDED or self.everything:
             return self
-        if allows_all_data(problem, budget):
-            return replace(self, everything=True)
         return replace(self, n_draws=max(1, budget // problem.inner.cost(1)))
 
     def planned_samples(self, inner: Any) -> int:
@@ -131,6 +131,10 @@ class SampleAverage(Settings):
     def finished(self, state: SampleAverageState) -> bool:
         """Whether all draws have been used."""
         return state.n_draws >= (1 if self.everything else self.n_draws)
+
+    def fell_short(self, state: SampleAverageState) -> bool:
+        """Whether no step along the derivatives lowers F where they promise it."""
+        return state.is_stuck
 
     def output(self, state: SampleAverageState) -> Vector:
         """Return the minimum on the draws at hand, averaged with those of earlier chunks."""
@@ -157,7 +161,7 @@ class SampleAverage(Settings):
         n_kept, n_draws = state.n_kept + size, state.n_draws + size
         ends = {"is_first": state.n_draws == 0, "is_last": n_draws >= self.n_draws or n_kept >= most}
         if is_linear:
-            found = Found(*minimum_on_rows(problem, kept, state.w, rng, **ends), state.curvature)
+            found = Found(*minimum_on_rows(problem, kept, state.w, rng, **ends))
         else:
             found = minimum_on_draws(KeptDraws(problem, kept), state.w, state.curvature, **ends)
         info = Info(watched=size, truncated_z=round(found.clipped * size))
@@ -168,8 +172,8 @@ class SampleAverage(Settings):
         n = problem.inner.n_samples or 1
         kept = ((problem.inner.everything(), n),)
         draws = KeptDraws(problem, kept, is_whole=True)
-        w, clipped, curvature = minimum_on_draws(draws, state.w, None, is_first=True, is_last=True)
-        return SampleAverageState(w, state.t + 1, n, kept, n, None, clipped, curvature), Info(watched=1)
+        found = minimum_on_draws(draws, state.w, None, is_first=True, is_last=True)
+        return SampleAverageState(found.w, state.t + 1, n, kept, n, None, *found[1:]), Info(watched=1)
 
     def _next_size(self, problem: Problem, state: SampleAverageState, most: int) -> int:
         """Return how many draws come next: so many that by doubling the plan ends with a whole sample."""
@@ -183,12 +187,6 @@ class SampleAverage(Settings):
             doublings = max(0, math.ceil(math.log2(goal / reached)) - 1)
             size = max(1, math.ceil(goal / 2**doublings) - state.n_kept)
         return max(1, min(size, left))
-
-
-def allows_all_data(problem: Problem, budget: int) -> bool:
-    """Return whether a budget allows to draw all of a finite sum."""
-    n, is_fresh = problem.inner.n_samples, getattr(problem.inner, "is_fresh", False)
-    return n is not None and n <= budget and not is_fresh
 
 
 def _first_size(problem: Problem) -> int:
