@@ -199,7 +199,7 @@ class GroupLoss(OverRows):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the rows are fresh samples of a law, handed out once each: the sum over them is no goal."""
+        """Whether the rows stand for a law that they are samples of: the sum over them is no goal of its own."""
         return self.grouped_rows.is_fresh
 
     @property

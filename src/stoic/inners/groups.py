@@ -2,7 +2,7 @@
 
 import copy
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -30,8 +30,8 @@ class GroupedRows:
         Row weights >= 0, with a positive one in each group. Rows are drawn in proportion to them.
     """
 
-    is_fresh: ClassVar[bool] = False
-    """Whether rows are fresh samples of a law, handed out once each, and no finite sum of their own."""
+    is_fresh: bool = False
+    """Whether rows stand for a law that they are samples of: the sum over them is then no goal of its own."""
 
     def __init__(self, codes: IntArray, n_groups: int, weight: Vector | None = None) -> None:
         self.codes = codes

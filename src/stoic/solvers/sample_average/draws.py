@@ -18,6 +18,7 @@ _ENTRIES = 1 << 21  # numbers of Jacobians that are held at a time
 _MOST_STEPS, _MOST_HALVINGS = 50, 30
 _SETTLED, _EXACT = 0.02, 1e-12  # of the first step's promise, and of F
 _ARMIJO, _ROUNDING, _STUCK = 1e-4, 1e-13, 1e-3
+_REFERENCE = 2000  # draws that centers and levels are measured on
 _CURVED, _PER_VARIABLE = 2000, 20  # draws that second derivatives are measured on
 
 
@@ -78,9 +79,13 @@ class KeptDraws:
 
     def clip_around(self, w: Vector) -> None:
         """Set the centers and levels of truncation from some of the draws at w."""
-        inner = self.problem.inner
-        batch, size = self.kept[-1]
-        values, jacobians = inner.value(w, batch, size), inner.jacobian(w, batch, size)
+        inner, some, n = self.problem.inner, [], 0
+        for batch, size in reversed(self.kept):
+            some.append((inner.value(w, batch, size), inner.jacobian(w, batch, size)))
+            n += size
+            if n >= _REFERENCE:
+                break
+        values, jacobians = (np.concatenate(parts) for parts in zip(*some, strict=True))
         y, z = centers(values), centers(jacobians)
         root = np.sqrt(np.median(np.square(jacobians).sum(axis=1), axis=0))
         unit = 1.0 / np.where((root > 0.0) & np.isfinite(root), root, 1.0)

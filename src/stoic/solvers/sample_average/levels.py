@@ -2,7 +2,7 @@ r"""Levels beyond which samples are clipped: robust deviations times the root of
 
 A clipped sample is moved towards its reference, not dropped. With a level of :math:`\kappa \sqrt n \sigma` no
 sample moves a mean by more than κ of its own standard error, while the bias, :math:`E(|x| - \mathrm{level})_+`,
-vanishes faster than that error wherever second moments exist: under light tails nothing is clipped.
+vanishes faster than that error wherever second moments exist: under light tails hardly anything is clipped.
 """
 
 import math

@@ -87,8 +87,7 @@ def clipping_weights(inner: GroupLoss, w: Vector, counts: Vector) -> Vector:
     codes, p, batch = inner.grouped_rows.codes, inner.n_groups, inner.everything()
     prediction = inner.predict(w, batch)
     losses, slopes = inner.loss.value(prediction, inner.y), inner.loss.derivative(prediction, inner.y)
-    sizes = sums_by(codes, counts, p)
-    wide = widths(sizes)[codes]
+    wide = widths(np.bincount(codes, minlength=p).astype(float))[codes]  # a row that was drawn twice is one
     lengths = np.abs(slopes) * inner.row_lengths()
     middle = _robust_means(losses, codes, counts, p)
     weights = np.ones(len(counts))
