@@ -1,8 +1,8 @@
-"""Seconds to the exact optimum of data in memory: `newton` beside L-BFGS, Newton-CG, FISTA, SGD, PyTorch and skglm.
+"""Seconds to the exact optimum of data in memory: `newton` beside what people would write or install instead.
 
-All minimize one objective, F = f(mean losses of the groups) + penalty, from w = 0. The clock is the whole call, set-up
-and compilation included (of our own no kernel is compiled); looking at F is outside of it where a method does not
-compute F by itself. Given are seconds to F(w) - F* <= 1e-3 and 1e-6 of F(0) - F*, medians of three where a run takes
+All minimize one objective, F = f(mean losses of the groups) + penalty, from w = 0: L-BFGS, Newton-CG, FISTA, SGD,
+PyTorch, skglm. The clock is the whole call; looking at F is outside of it where a method does not compute F by
+itself. Given are seconds to F(w) - F* <= 1e-3 and 1e-6 of F(0) - F*, medians of three where a run takes
 less than a minute, and the ratio of ours to the best rival. F* is the least value that any of them reached in a
 long run. SGD is tuned: its step is the best of seven, tried on the same data outside the clock, and it is compiled
 before. PyTorch and skglm run where they are installed.
@@ -34,7 +34,7 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """A problem: data, loss, outer function and penalty; `alpha` is of the L2 term, `share` of the largest L1 weight."""
+    """A problem; `alpha` is the weight of the L2 term, or the share of the least L1 weight that makes w zero."""
 
     data: str
     loss: str
@@ -95,7 +95,7 @@ def main():
         print(f"{level:g}: {len(ratios)} cells, ratio <= 0.7 in {good}, above 1 in {bad}")
 
 
-def load(name, paths, quick):
+def load(name, paths, quick):  # noqa: PLR0911
     """Return X, y, groups; None where a file is needed and not given."""
     rng = np.random.default_rng(0)
     if name == "tweets" and "tweets" in paths:
@@ -204,14 +204,20 @@ def compare(cell: Cell, X: Any, y: Any, groups: Any, names: list[str], repeats: 
             if traces[name][0].seconds(goal) < LIMIT:
                 traces[name].append(solver(problem, objective, goal, LIMIT))
     seconds = {
-        name: [float(np.median([one.seconds(best + k * (start - best)) for one in runs[1:] or runs])) for k in LEVELS]
+        name: [
+            float(np.median([one.seconds(best + k * (start - best)) for one in runs[1:] or runs])) for k in LEVELS
+        ]
         for name, runs in traces.items()
     }
     rivals = [seconds[name] for name in names if name in seconds]
     ratios = {level: seconds["newton"][k] / min(one[k] for one in rivals) for k, level in enumerate(LEVELS)}
     shown = [seconds.get(name) for name in ["newton", *names]]
     cells = ["-" if one is None else " / ".join(f"{x:.3g}" for x in one) for one in shown]
-    print(f"{cell!s:38}" + "".join(f"{one:>16}" for one in cells) + f"{' / '.join(f'{x:.2f}' for x in ratios.values()):>16}")
+    print(
+        f"{cell!s:38}"
+        + "".join(f"{one:>16}" for one in cells)
+        + f"{' / '.join(f'{x:.2f}' for x in ratios.values()):>16}"
+    )
     sys.stdout.flush()
     return ratios
 

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from stoic.inners.blocks import IntArray, block_bounds, block_sizes, sums_by
 from stoic.inners.gathered import CSRMatrix, CSRRows, DenseRows, Gathered, SparseEntries
@@ -123,7 +122,7 @@ class Design(ABC):
         return self.like(self.X[first : first + n] if is_range else self.X[rows], intercept=self.intercept)
 
     def with_columns(self, columns: IntArray) -> "Design":
-        """Return the design of some columns, copied; the last number may stand for the intercept, if there is one."""
+        """Return the design of some columns, copied; the last number may stand for the intercept."""
         has_intercept = self.intercept and bool(len(columns)) and int(columns[-1]) == self.d - 1
         return self.like(self.X[:, columns[:-1] if has_intercept else columns], intercept=has_intercept)
 

@@ -246,8 +246,8 @@ class GroupLoss(OverRows):
     def curvatures_at(self, prediction: Vector, blend: float = 0.0) -> Vector:
         """Return the second derivatives of the losses in the predictions of all rows, times the rows' shares.
 
-        Where one is zero, `blend` of ℓ′/(t − y) takes its place: all of it is the curvature of a parabola that lies
-        above the loss, as in iteratively reweighted least squares.
+        Where one is zero, `blend` of ℓ′/(t − y) takes its place: all of it is the curvature of a parabola above
+        the loss, as in iteratively reweighted least squares.
         """
         second: Any = self.loss.second_derivative(prediction, self.y)  # type: ignore[attr-defined]
         if blend > 0.0 and not second.all():

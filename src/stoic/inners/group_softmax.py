@@ -164,7 +164,7 @@ class GroupSoftmax:
     def bent(self, curvatures: Array, change: Array) -> Array:
         """Return what a change of the predictions of all rows adds to `slopes_at`, to first order."""
         centered = change - (curvatures * change).sum(axis=-1, keepdims=True)
-        return self.one.grouped_rows.shares[:, None] * curvatures * centered
+        return np.asarray(self.one.grouped_rows.shares[:, None] * curvatures * centered)
 
     def _weights(self, q: Vector) -> Vector:
         rows = self.one.grouped_rows

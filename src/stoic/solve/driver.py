@@ -280,12 +280,15 @@ class _Run:
         return {name: float(observe(w)) for name, observe in self.observers.items()}
 
     def _gap(self) -> Record:
-        """Return the duality gap where each step goes through all data.
+        """Return the duality gap where each step goes through all data; inf where it is left to the last record.
 
         It is a bound for certain only where f∘g is known to be convex; elsewhere it is left to certificates.
         """
         if not getattr(self.solver, "uses_all_data", False) or unknown_convexity(self.given):
             return {}
+        is_waited_for = self.callback is not None or self.chunk.ending is not None
+        if not is_waited_for and isinstance(self.solver, Settings) and not self.solver.looks_often(self.given):
+            return {"duality_gap": math.inf}
         return {"duality_gap": duality_gap(self.given, self._answer())}
 
     def _answer(self) -> Vector:

@@ -2,9 +2,8 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
-import numpy as np
 from numpy.random import Generator
 
 from stoic.checks import Count
@@ -19,8 +18,7 @@ from stoic.solvers.base import Info, Settings, method
 from stoic.solvers.newton_levels import started
 from stoic.solvers.newton_sets import has_sets, round_of
 from stoic.solvers.newton_steps import LARGE, NewtonState, advance
-from stoic.solvers.newton_sum import Sum, sum_of
-
+from stoic.solvers.newton_sum import MOST_DENSE, Point, Sum, sum_of
 
 GAP = 1e-9
 """Of F at the start: how near to the optimum is near enough where a pass over the rows takes long."""
@@ -82,6 +80,10 @@ class Newton(Settings):
         """Every step does."""
         return True
 
+    def looks_often(self, problem: Problem) -> bool:
+        """Whether a pass over the data takes no time."""
+        return not is_large(sum_of(problem, None))
+
     def tuned(self, pilot: Pilot) -> "Newton":  # noqa: ARG002 - nothing is open
         """Return the solver as it is."""
         return self
@@ -121,9 +123,8 @@ class Newton(Settings):
 
     def step(self, problem: Problem, state: NewtonState, rng: Generator) -> tuple[NewtonState, Info]:  # noqa: ARG002
         """Take one step along the damped Newton direction."""
-        if state.point is None:
-            state = self._started(problem, state)
-        sum_ = state.point.sum
+        state = state if state.point else self._started(problem, state)
+        sum_ = cast("Point", state.point).sum
         gap = (GAP if is_large(sum_) else 0.0) if self.gap is None else self.gap
         with one_blas_thread() if is_large(sum_) else nullcontext():
             if has_sets(sum_):
@@ -134,7 +135,7 @@ class Newton(Settings):
         sum_ = sum_of(problem, problem.inner.everything())
         point = sum_.at(state.w)
         if not is_large(sum_):
-            return state._replace(point=point)
+            return state._replace(point=point, blend=float(state.w.size > MOST_DENSE))
         with one_blas_thread():
             return started(point)
 

@@ -1,4 +1,4 @@
-"""Directions of Newton's method: by a matrix, with or without an L1 term, or by products of conjugate gradients."""
+"""Directions of Newton's method: by a matrix, with or without an L1 term, or by conjugate gradients."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
+from scipy.linalg.blas import daxpy
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from stoic.protocols import Array, Vector
@@ -33,7 +34,7 @@ class Direction(NamedTuple):
 
 
 class Quadratic(NamedTuple):
-    """The model of a function with an L1 term at w: its slopes and Hessian, and what stands for one that is zero."""
+    """The model of a function with an L1 term at w: slopes and Hessian, and what stands for zeros of it."""
 
     w: Vector
     smooth: Vector
@@ -178,10 +179,17 @@ def _conjugate(
         if not curved > 0.0:
             break
         step = rz / curved
-        x += step * v
-        change = step * along if change is None else change + step * along
-        r -= step * hv
+        x = daxpy(v, x, a=step)
+        change = _added(change, step, along)
+        r = daxpy(hv, r, a=-step)
         z = inverse * r
         rz, before = float(r @ z), rz
         v = z + (rz / before) * v
     return x, (None if point.t is None else change), _MOST_PRODUCTS
+
+
+def _added(change: Any, step: float, along: Any) -> Any:
+    if change is None:
+        return step * along
+    change += step * along
+    return change

@@ -17,23 +17,23 @@ _BLEND = 0.1  # of the parabolas above the losses, in the second derivatives tha
 def started(point: Point) -> NewtonState:
     """Return the state at a point, or at a lower one that fewer rows have led to."""
     sum_ = point.sum
-    state = NewtonState(point.w, point=point)
+    state = NewtonState(point.w, point=point, blend=1.0)
     sizes = _sizes(sum_)
     for size in sizes:
         few = sum_.of_rows(_some(sum_, size))
-        own = NewtonState(state.w, point=_lower(few.at(state.w), few.at(point.w)), is_rough=True, blend=1.0)
-        own = own._replace(w=own.point.w)
+        first = _lower(few.at(state.w), few.at(point.w))
+        own = NewtonState(first.w, point=first, is_rough=True, blend=1.0)
         noise = _STATISTICAL * min(1.0, len(state.w) / few.n)
         while own.t < _MOST_STEPS and not (own.is_done or own.is_stuck or sum_.is_late):
             own = advance(own, noise)
         if own.point is None or not np.isfinite(own.w).all():
             return NewtonState(point.w, point=point)
-        state = state._replace(w=own.w, blend=own.blend)
+        state = state._replace(w=own.w, blend=own.blend, diagonal=own.diagonal)
     if not sizes:
         return state
     reached = _lower(sum_.at(state.w), point)
     state = state._replace(w=reached.w, point=reached)
-    if keeps_matrix(sum_):
+    if keeps_matrix(sum_) and own.point is not None:
         state = state._replace(keeps=True, **second(own.point, reached, max(own.blend, _BLEND)))
     return state
 
@@ -47,17 +47,19 @@ def _sizes(sum_: Sum) -> list[int]:
     if not isinstance(sum_.rows, GroupLoss) or sum_.entries <= LARGE:
         return []
     d, n = len(sum_.terms.l2), sum_.n
-    if d > MOST_DENSE and sum_.has_l1:
+    if d <= MOST_DENSE and not keeps_matrix(sum_):
         return []
+    if d > MOST_DENSE:
+        return [] if sum_.has_l1 else [n // _LEAST_GAIN]
     return [max(k * d, _FEWEST_ROWS * k) for k in _PER_VARIABLE if _LEAST_GAIN * max(k * d, _FEWEST_ROWS * k) <= n]
 
 
 def _some(sum_: Sum, size: int) -> IntArray:
-    """Return as many rows of each group, in equal distances; all of a group that has no more, and one that counts."""
+    """Return as many rows of each group, in equal distances; all of a small one, and at least one that counts."""
     rows = sum_.rows.grouped_rows
     taken = []
     for first, own_size in zip(rows.offsets[:-1].tolist(), rows.sizes.tolist(), strict=True):
-        own = rows.order[first : first + own_size : max(1, own_size * rows.n_groups // size)]
+        own = rows.order[first : first + own_size : max(1, -(-own_size * rows.n_groups // size))]
         if rows.weight is not None and not (rows.weight[own] > 0.0).any():
             own = rows.order[first : first + own_size]
         taken.append(own)

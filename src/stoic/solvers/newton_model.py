@@ -1,4 +1,4 @@
-"""The model of F that keeps f as it is: the means of the groups become parabolas, each with a Hessian of its own."""
+"""The model of F that keeps f as it is: the mean of each group becomes a parabola of its own."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,10 @@ from stoic.solvers.newton_directions import Direction, Quadratic, minimum
 from stoic.solvers.newton_sum import Point, Sum
 
 _MOST_NUMBERS = 1 << 23  # of the Hessians of all groups
-_MOST_ROUNDS, _SOLVED = 40, 1e-4  # of Newton's method on the model, and the share of the first decrease that ends it
+_MOST_ROUNDS, _SOLVED = (
+    40,
+    1e-4,
+)  # of Newton's method on the model, and the share of the first decrease that ends it
 _ARMIJO, _MOST_HALVINGS = 1e-2, 30
 _SEEN = 1e-10  # of F: a decrease of the model that rounding does not hide
 _LEAST_BENT = 1e-8  # of the lengths: what is seen of a curvature that the model lacks
@@ -64,7 +67,7 @@ def by_model(point: Point, bends: Bends, damping: float) -> Direction:
 
 
 def corrected(bends: Bends, step: Vector, slopes: Vector, foreseen: Vector) -> Bends:
-    """Return the model with the slopes that a step has led to, where it is to be more bent (a correction of rank one)."""
+    """Return the model with the slopes that a step has led to, where it is to be more bent: a term of rank one."""
     lacking = slopes - foreseen
     bent = float(lacking @ step)
     if bent <= _LEAST_BENT * float(np.linalg.norm(lacking) * np.linalg.norm(step)):

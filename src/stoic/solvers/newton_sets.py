@@ -1,4 +1,4 @@
-"""Steps with an L1 term and many variables: on those that are not zero or want to be, all others staying at zero."""
+"""Steps with an L1 term and many variables: on those that are not zero, or most want to be."""
 
 from typing import Any
 

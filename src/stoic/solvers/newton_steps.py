@@ -11,7 +11,8 @@ from stoic.solvers.newton_directions import Direction, by_matrix, by_products
 from stoic.solvers.newton_model import Bends, bends_at, by_model, corrected, has_model
 from stoic.solvers.newton_sum import MOST_DENSE, Point, RowsPoint, Sum
 
-LARGE = 1 << 20  # stored numbers from which on it is kept from step to step
+LARGE = 1 << 18  # stored numbers: a pass over more takes long
+_KEEPS = 1 << 20  # stored numbers from which on the Hessian is kept from step to step
 _ARMIJO, _MOST_HALVINGS = 1e-4, 50
 EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that may be rounding
 _ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
@@ -64,15 +65,25 @@ def advance(state: NewtonState, gap: float) -> NewtonState:
     new, halvings = _search(point, direction, matters=promised > _NEAR * size)
     is_near = promised <= _NEAR * size and state.damping <= _SMALL_DAMPING  # a damped step promises little
     is_done = promised <= EXACT * size or (is_near and promised > 0.5 * state.promised)
-    is_done = is_done or (0.5 * promised <= gap * first and state.damping <= _SMALL_DAMPING and halvings == 0)
-    failed = halvings > 0 and not (state.blend == 0.0 and _can_blend(point))  # else parabolas above come first
+    is_trusted = state.damping <= _SMALL_DAMPING and state.blend == 0.0 and halvings == 0
+    is_done = is_done or (is_trusted and 0.5 * promised <= gap * first)
+    has_more = state.blend == 0.0 and _can_blend(point)  # parabolas above the losses come before damping
+    failed = halvings > _MOST_HALVINGS or (halvings > 0 and not has_more)
     damping = state.damping * (2.0**halvings if failed else 0.1)
     is_stuck = halvings > _MOST_HALVINGS and damping > _MOST_DAMPING
     damping = min(max(damping, _LEAST_DAMPING), _MOST_DAMPING)
     state = state._replace(
-        before=state.promised, w=new.w, t=state.t + 1, damping=damping, promised=promised, is_done=is_done, is_stuck=is_stuck, point=new,
-        is_rough=state.is_rough or halvings > 0, blend=_blended(state.blend, halvings) if _can_blend(point) else 0.0,
-    )  # fmt: skip
+        w=new.w,
+        t=state.t + 1,
+        damping=damping,
+        promised=promised,
+        before=state.promised,
+        is_done=is_done,
+        is_stuck=is_stuck,
+        point=new,
+        is_rough=state.is_rough or halvings > 0,
+        blend=_blended(state.blend, halvings) if _can_blend(point) else 0.0,
+    )
     if state.keeps and not is_done:
         state = _kept(state, direction, point, new, size)
     if promised <= _FRESH * size and not is_done and isinstance(new, RowsPoint):
@@ -94,7 +105,7 @@ def _blended(blend: float, halvings: int) -> float:
 def keeps_matrix(sum_: Sum) -> bool:
     """Whether the Hessian is formed of some rows once, and then follows the slopes of all."""
     d = len(sum_.terms.l2)
-    return sum_.rows is not None and d <= MOST_DENSE and sum_.entries > LARGE
+    return sum_.rows is not None and d <= MOST_DENSE and sum_.entries > _KEEPS
 
 
 def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tuple[Direction, NewtonState]:
@@ -105,7 +116,7 @@ def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tup
         matrix = point.hessian(state.blend) if state.matrix is None else state.matrix
         return by_matrix(point, matrix, state.damping), state._replace(matrix=matrix if state.keeps else None)
     accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
-    if gap > 0.0 and state.promised < math.inf:  # what is left after a step is to be less than the gap, and no more
+    if gap > 0.0 and state.promised < math.inf:  # what a step leaves is to be less than the gap, and no more
         accuracy = max(accuracy, min(0.1, math.sqrt(0.1 * gap * state.first / state.promised)))
     diagonal, age = state.diagonal, state.age
     if diagonal is None or age > _MOST_STALE:
@@ -115,7 +126,7 @@ def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tup
 
 
 def _kept(state: NewtonState, direction: Direction, before: Point, new: Point, size: float) -> NewtonState:
-    """Return the state with what is kept corrected by the slopes of a step; it is formed anew where it is worn out."""
+    """Return the state with what is kept corrected by the slopes of a step, or left out where it is worn out."""
     is_slow = state.blend == 1.0 or (state.age > 0 and state.promised > _SLOW * state.before)
     if is_slow or state.age >= _MOST_UPDATES or state.promised <= _FRESH * size:
         return state._replace(bends=None, matrix=None, age=0)
@@ -124,8 +135,8 @@ def _kept(state: NewtonState, direction: Direction, before: Point, new: Point, s
         bends = corrected(bends, step, new.smooth, direction.foreseen(step))
     matrix = state.matrix
     if matrix is not None and step.any():
-        bends_ = corrected(Bends(matrix, matrix), step, new.smooth - before.smooth, matrix @ step)
-        matrix = bends_.missing
+        change = new.smooth - before.smooth
+        matrix = corrected(Bends(matrix, matrix), step, change, matrix @ step).missing
     return state._replace(bends=bends, matrix=matrix, age=state.age + 1)
 
 

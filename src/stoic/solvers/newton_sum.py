@@ -1,4 +1,4 @@
-"""F over some rows and coordinates of a problem, and where it is evaluated: with its derivatives, or along a line."""
+"""F over some rows and coordinates of a problem, and its points: with derivatives, and along a line."""
 
 import math
 import time
@@ -176,7 +176,7 @@ class Point:
         self.value = sum_.problem.outer.value(self.u) + sum_.penalty(w)
 
     def _values(self) -> Vector:
-        return self.sum.problem.inner.value(self.w, self.sum.data)[0]
+        return cast("Vector", self.sum.problem.inner.value(self.w, self.sum.data)[0])
 
     @cached_property
     def q(self) -> Vector:
@@ -294,7 +294,7 @@ class RowsPoint(Point):
         return np.asarray(self.rows.slopes_at(self.t, self.sum.data))
 
     def curvatures(self, blend: float) -> Array:
-        """What the rows make of second derivatives."""
+        """Return what the rows make of second derivatives."""
         return np.asarray(self.rows.curvatures_at(self.t, blend))
 
     @cached_property
