@@ -19,6 +19,7 @@ _ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hide
 _NOTHING = 1e-8  # of F at the start: what counts as zero
 _FIRST_DAMPING, _LEAST_DAMPING, _SMALL_DAMPING, _MOST_DAMPING = 1e-8, 1e-12, 1e-3, 1e6
 _LEAST_BLEND = 0.02
+_ROUGHLY = 1e-6  # of F: a gap for which the curvature of parabolas above the losses will do
 _SLOW = 0.5  # of the last promise: one that shows that what is kept is worn out
 _FRESH = 1e-9  # of the size of F: promises below which predictions and Hessians are formed anew
 _STEEP = 0.3  # of the slope at the start of a step: one at its end that a better length would avoid
@@ -51,6 +52,7 @@ class NewtonState(NamedTuple):
     blend: float = 0.0
     diagonal: Vector | None = None
     age: int = 0
+    metric: float = 1.0
 
 
 def advance(state: NewtonState, gap: float) -> NewtonState:
@@ -65,7 +67,7 @@ def advance(state: NewtonState, gap: float) -> NewtonState:
     new, halvings = _search(point, direction, matters=promised > _NEAR * size)
     is_near = promised <= _NEAR * size and state.damping <= _SMALL_DAMPING  # a damped step promises little
     is_done = promised <= EXACT * size or (is_near and promised > 0.5 * state.promised)
-    is_trusted = state.damping <= _SMALL_DAMPING and state.blend == 0.0 and halvings == 0
+    is_trusted = state.damping <= _SMALL_DAMPING and halvings == 0 and (state.blend == 0.0 or gap > _ROUGHLY)
     is_done = is_done or (is_trusted and 0.5 * promised <= gap * first)
     has_more = state.blend == 0.0 and _can_blend(point)  # parabolas above the losses come before damping
     failed = halvings > _MOST_HALVINGS or (halvings > 0 and not has_more)
@@ -99,7 +101,7 @@ def _blended(blend: float, halvings: int) -> float:
     """Return how much of the parabolas above the losses the next step takes: all of them after a failure."""
     if halvings:
         return min(1.0, 10.0 * blend) or 1.0
-    return 0.3 * blend if blend > _LEAST_BLEND else 0.0
+    return 0.1 * blend if blend > _LEAST_BLEND else 0.0
 
 
 def keeps_matrix(sum_: Sum) -> bool:
@@ -109,7 +111,7 @@ def keeps_matrix(sum_: Sum) -> bool:
 
 
 def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tuple[Direction, NewtonState]:
-    if point.w.size <= MOST_DENSE:
+    if point.w.size <= point.sum.most_dense:
         if (state.keeps or state.is_rough) and has_model(point.sum):
             bends = state.bends or bends_at(point, state.blend)
             return by_model(point, bends, state.damping), state._replace(bends=bends if state.keeps else None)

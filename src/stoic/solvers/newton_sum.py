@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class Sum:
     data: Any
     terms: Terms
     deadline: float = math.inf
+    most_dense: ClassVar[int] = MOST_DENSE
 
     @cached_property
     def rows(self) -> Any:
@@ -139,6 +140,8 @@ class Sum:
 class Part(Sum):
     """F as a function of some coordinates."""
 
+    most_dense = 3 * MOST_DENSE
+
 
 @dataclass(frozen=True)
 class _Penalty:
@@ -174,6 +177,15 @@ class Point:
         self.sum, self.w = sum_, w
         self.u = self._values()
         self.value = sum_.problem.outer.value(self.u) + sum_.penalty(w)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are at the same point, to the last bit of what is kept there."""
+        if not isinstance(other, Point):
+            return NotImplemented
+        return np.array_equal(self.w, other.w) and np.array_equal(self.t, other.t)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
     def _values(self) -> Vector:
         return cast("Vector", self.sum.problem.inner.value(self.w, self.sum.data)[0])
