@@ -18,7 +18,7 @@ EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that m
 _ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
 _NOTHING = 1e-8  # of F at the start: what counts as zero
 _FIRST_DAMPING, _LEAST_DAMPING, _SMALL_DAMPING, _MOST_DAMPING = 1e-8, 1e-12, 1e-3, 1e6
-_LEAST_BLEND = 0.02
+_FIRST_BLEND, _LEAST_BLEND = 0.1, 0.02  # of the curvature of parabolas above the losses
 _ROUGHLY = 1e-6  # of F: a gap for which the curvature of parabolas above the losses will do
 _SLOW = 0.5  # of the last promise: one that shows that what is kept is worn out
 _FRESH = 1e-9  # of the size of F: promises below which predictions and Hessians are formed anew
@@ -69,7 +69,7 @@ def advance(state: NewtonState, gap: float) -> NewtonState:
     is_done = promised <= EXACT * size or (is_near and promised > 0.5 * state.promised)
     is_trusted = state.damping <= _SMALL_DAMPING and halvings == 0 and (state.blend == 0.0 or gap > _ROUGHLY)
     is_done = is_done or (is_trusted and 0.5 * promised <= gap * first)
-    has_more = state.blend == 0.0 and _can_blend(point)  # parabolas above the losses come before damping
+    has_more = state.blend < 1.0 and _can_blend(point)  # parabolas above the losses come before damping
     failed = halvings > _MOST_HALVINGS or (halvings > 0 and not has_more)
     damping = state.damping * (2.0**halvings if failed else 0.1)
     is_stuck = halvings > _MOST_HALVINGS and damping > _MOST_DAMPING
@@ -98,9 +98,9 @@ def _can_blend(point: Point) -> bool:
 
 
 def _blended(blend: float, halvings: int) -> float:
-    """Return how much of the parabolas above the losses the next step takes: all of them after a failure."""
+    """Return how much of the parabolas above the losses the next step takes: more after a failure."""
     if halvings:
-        return min(1.0, 10.0 * blend) or 1.0
+        return min(1.0, 10.0 * blend) or _FIRST_BLEND
     return 0.1 * blend if blend > _LEAST_BLEND else 0.0
 
 
