@@ -48,7 +48,8 @@ def problem_of(kind=np.asarray, loss="huber", outer=None, regularizer=None, **op
 )
 @pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "quantile", "logistic"])
 @pytest.mark.parametrize(
-    "outer", [stoic.LogSumExp(0.5, prior=[1, 2, 3], baseline=[0, 1, 0]), stoic.SmoothCVaR(0.5, 0.5), stoic.Linear()]
+    "outer",
+    [stoic.LogSumExp(0.5, prior=[1, 2, 3], baseline=[0, 1, 0]), stoic.SmoothCVaR(0.5, 0.5), stoic.Linear()],
 )
 def test_kept_matrices_lead_to_the_optimum(outer, loss, regularizer):
     problem = problem_of(loss=loss, outer=outer, regularizer=regularizer, intercept=True)
@@ -58,7 +59,9 @@ def test_kept_matrices_lead_to_the_optimum(outer, loss, regularizer):
 
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize(
-    "kind", [np.asarray, np.asfortranarray, lambda x: x.astype(np.float32), sp.csr_array], ids=["C", "F", "32", "CSR"]
+    "kind",
+    [np.asarray, np.asfortranarray, lambda x: x.astype(np.float32), sp.csr_array],
+    ids=["C", "F", "32", "CSR"],
 )
 def test_storage_standardized_columns_and_anchors_do_not_matter(kind):
     center, scale = X.mean(axis=0), X.std(axis=0)
@@ -70,12 +73,13 @@ def test_storage_standardized_columns_and_anchors_do_not_matter(kind):
 
 @pytest.mark.usefixtures("large")
 def test_the_optimum_is_that_of_an_independent_solver():
-    problem = problem_of(loss="squared")
+    problem = problem_of(loss="huber")
     found = scipy_minimize(
         lambda w: (problem.objective(w), problem.gradient(w)), np.zeros(D), jac=True, method="BFGS", tol=1e-9
     )
     result = stoic.minimize(problem, "newton", budget=N)
-    np.testing.assert_allclose(problem.objective(result.w), found.fun, rtol=1e-8)
+    assert problem.objective(result.w) <= found.fun * (1.0 + 1e-9)
+    np.testing.assert_allclose(problem.objective(result.w), found.fun, rtol=1e-4)
 
 
 @pytest.mark.usefixtures("large")

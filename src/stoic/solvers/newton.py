@@ -23,6 +23,7 @@ from stoic.solvers.newton_sum import MOST_DENSE, Point, Sum, sum_of
 Gap = Annotated[float | None, lambda name, value: value is None or check_real(name, value, low=0.0)]
 """A part of F, or None."""
 
+_FEW = 32  # variables whose matrices BLAS does not share among threads
 _GAP = 1e-9
 """Of F at the start: how near to the optimum is near enough where a pass over the rows takes long."""
 
@@ -141,7 +142,7 @@ class Newton(Settings):
         state = state if state.point else self._started(problem, state)
         sum_ = cast("Point", state.point).sum
         gap = (_GAP if is_large(sum_) else 0.0) if self.gap is None else self.gap
-        with one_blas_thread() if is_large(sum_) else nullcontext():
+        with one_blas_thread() if state.w.size > _FEW or is_large(sum_) else nullcontext():
             if has_sets(sum_):
                 return round_of(state, gap, sum_.lengths), Info()
             return advance(state, gap), Info()

@@ -62,7 +62,8 @@ def round_of(state: NewtonState, gap: float, scale: Vector) -> NewtonState:
     new = np.zeros_like(w)
     new[columns] = own.w
     there: Any = own.point
-    is_done = own.is_done and n_wishes == 0
+    has_moved = t > 1 and 0.5 * most > gap * first  # others may want to join where these have moved
+    is_done = own.is_done and n_wishes == 0 and not has_moved
     return state._replace(
         w=new, t=state.t + 1, promised=most, first=first, is_done=is_done, is_stuck=own.is_stuck and n_wishes == 0,
         point=RowsPoint(point.sum, new, there.t), damping=own.damping,

@@ -18,7 +18,7 @@ from stoic.inners.metered import Metered
 from stoic.outers import Linear
 from stoic.problem import Problem
 from stoic.protocols import Array, Vector
-from stoic.regularizers import Terms, terms_of
+from stoic.regularizers import Terms, Zero, terms_of
 
 Product: TypeAlias = Callable[[Vector], tuple[Vector, Any]]
 """v ↦ ∇²F v, and the change of the predictions along v where the model is linear."""
@@ -133,8 +133,8 @@ class Sum:
     def of_columns(self, columns: IntArray) -> "Sum":
         """Return F as a function of some coordinates, the others being zero."""
         terms = Terms(*(one[columns] for one in self.terms))
-        problem = self.problem.with_inner(self.rows.with_columns(columns))
-        return Part(replace(problem, regularizer=_Penalty(terms)), RowBatch(None), terms, self.deadline)
+        problem = replace(self.problem.with_inner(self.rows.with_columns(columns)), regularizer=Zero())
+        return Part(problem, RowBatch(None), terms, self.deadline)
 
 
 class Part(Sum):
@@ -142,23 +142,10 @@ class Part(Sum):
 
     most_dense = 3 * MOST_DENSE
 
-
-@dataclass(frozen=True)
-class _Penalty:
-    """The terms of a regularizer as one of its own."""
-
-    terms: Terms
-
-    def value(self, w: Vector) -> float:
+    def penalty(self, w: Vector) -> float:
         """Return Σ l1·|w| + l2·w²/2 + linear·w."""
         l1, l2, linear = self.terms
         return float(l1 @ np.abs(w) + 0.5 * (l2 @ np.square(w)) + linear @ w)
-
-    def prox(self, v: Vector, step: float) -> Vector:
-        """Return the minimizer of r(w) + ‖w − v‖² / (2 step)."""
-        l1, l2, linear = self.terms
-        v = v - step * linear
-        return np.asarray(np.sign(v) * np.maximum(np.abs(v) - step * l1, 0.0) / (1.0 + step * l2))
 
 
 class Line(NamedTuple):
