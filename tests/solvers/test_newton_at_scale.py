@@ -1,4 +1,4 @@
-"""Newton's method as it is on large data, on small data that are taken for large: parts, kept matrices, working sets."""
+"""Newton's method as it is on large data: parts of the rows, kept matrices, working sets, threads."""
 
 import numpy as np
 import pytest

@@ -151,7 +151,7 @@ class Parted:
         return _sum(self._each(of_part), self.X.shape[1])
 
     def _blocks(self, k: int, *, copies: bool = False) -> Iterator[tuple[slice, Any]]:
-        """Yield the rows of a part as float64: some at a time where they are copied, or what is made of them is."""
+        """Yield the rows of a part as float64: some at a time where these, or what is made of them, are copies."""
         part = self.parts[k]
         n = part.shape[0]
         if not (self.must_convert or copies):

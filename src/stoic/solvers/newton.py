@@ -16,9 +16,10 @@ from stoic.protocols import Vector
 from stoic.regularizers import terms_of
 from stoic.solvers.base import Info, Settings, method
 from stoic.solvers.newton_levels import started
+from stoic.solvers.newton_point import Point
 from stoic.solvers.newton_sets import has_sets, round_of
 from stoic.solvers.newton_steps import LARGE, NewtonState, advance
-from stoic.solvers.newton_sum import MOST_DENSE, Point, Sum, sum_of
+from stoic.solvers.newton_sum import MOST_DENSE, Sum, sum_of
 
 Gap = Annotated[float | None, lambda name, value: value is None or check_real(name, value, low=0.0)]
 """A part of F, or None."""
@@ -37,21 +38,21 @@ class Newton(Settings):
     where g, f and the loss offer second derivatives (`GroupLoss` with `Linear`, `LogSumExp`
     or `SmoothCVaR`, whose Hessian jumps).
 
-    **Algorithm.** With :math:`q = \nabla f(g(w))` the direction p minimizes the quadratic model of F with the Hessian
+    **Algorithm.** With :math:`q = \nabla f(g(w))` the direction p minimizes the model of F with the Hessian
 
     .. math:: \sum_i q_i \nabla^2 g_i + \nabla g^\top \nabla^2 f \nabla g + b I + \lambda D ,
 
     where D is the diagonal of what stands before it: scales of columns do not matter. w moves along p, half as
     far again and again until F falls enough. The damping λ shrinks where a whole step is taken and grows where it
-    is not. Of linear models (`GroupLoss`, `GroupSoftmax`) the predictions are kept, so that a search along p and the
-    part of f cost no product with the rows. Where a step fails, the next ones keep f as it is, each group's mean
+    is not. Of linear models (`GroupLoss`, `GroupSoftmax`) the predictions are kept, so that a search along p and
+    the part of f cost no product with the rows. Where a step fails, the next ones keep f as it is, each group's mean
     being a parabola of its own, and losses with lines far out (Huber) are bounded by parabolas, as in iteratively
     reweighted least squares.
 
     *Up to 1,000 variables* the model is minimized as a whole, its L1 term sign by sign. From a million stored
     numbers on, parts of the rows are solved first, and their Hessian goes on being used; a term of rank one a step
-    and, where that is not enough, one of all rows mend it. *Beyond*, conjugate gradients take two products with the rows
-    each, after a start on a fourth of the rows; with an L1 term the steps are on working sets, and
+    and, where that is not enough, one of all rows mend it. *Beyond*, conjugate gradients take two products with
+    the rows each, after a start on a fourth of the rows; with an L1 term the steps are on working sets, and
     accelerated proximal steps come first where these would be large. Parts of the rows are fixed, and threads
     share them: the bits do not depend on how many there are.
 

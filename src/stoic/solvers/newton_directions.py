@@ -10,7 +10,7 @@ from scipy.linalg.blas import daxpy
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from stoic.protocols import Array, Vector
-from stoic.solvers.newton_sum import Point, Product, one_sided
+from stoic.solvers.newton_point import Point, Product, one_sided
 
 Mask: TypeAlias = NDArray[np.bool_]
 

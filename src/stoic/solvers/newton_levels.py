@@ -4,8 +4,9 @@ import numpy as np
 
 from stoic.inners.blocks import IntArray
 from stoic.inners.group_loss import GroupLoss
+from stoic.solvers.newton_point import Point
 from stoic.solvers.newton_steps import LARGE, NewtonState, advance, keeps_matrix, second
-from stoic.solvers.newton_sum import MOST_DENSE, Point, Sum
+from stoic.solvers.newton_sum import MOST_DENSE, Sum
 
 _PER_VARIABLE, _FEWEST_ROWS = (8, 64), 25  # rows for each variable on each level, of 25 variables at least
 _LEAST_GAIN = 4  # times fewer rows than all, for a level to pay

@@ -7,7 +7,8 @@ import numpy as np
 from stoic.inners.group_loss import GroupLoss
 from stoic.protocols import Array, Vector
 from stoic.solvers.newton_directions import Direction, Quadratic, minimum
-from stoic.solvers.newton_sum import Point, Sum
+from stoic.solvers.newton_point import Point
+from stoic.solvers.newton_sum import Sum
 
 _MOST_NUMBERS = 1 << 23  # of the Hessians of all groups
 _MOST_ROUNDS, _SOLVED = (

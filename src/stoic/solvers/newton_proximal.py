@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from stoic.protocols import Vector
-from stoic.solvers.newton_sum import Point, RowsPoint
+from stoic.solvers.newton_point import Point, RowsPoint
 
 _STEPS, _MOST_DOUBLINGS = 50, 60
 _EASE, _ROUNDING = 0.8, 1e-14  # of the metric from step to step, and of F

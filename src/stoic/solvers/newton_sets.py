@@ -6,9 +6,10 @@ import numpy as np
 
 from stoic.inners.group_loss import GroupLoss
 from stoic.protocols import Vector
+from stoic.solvers.newton_point import RowsPoint
 from stoic.solvers.newton_proximal import proximal_steps
 from stoic.solvers.newton_steps import EXACT, NewtonState, advance
-from stoic.solvers.newton_sum import MOST_DENSE, Part, RowsPoint, Sum
+from stoic.solvers.newton_sum import MOST_DENSE, Part, Sum
 
 _FEWEST, _GROWTH = 200, 2.0  # variables that join in a round, at least and beside those that are not zero
 _SHARE = 0.1  # of what the variables of a round promise first: what is left when it ends

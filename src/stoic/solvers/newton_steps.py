@@ -9,7 +9,8 @@ from stoic.losses import Absolute, Huber, Quantile
 from stoic.protocols import Array, Vector
 from stoic.solvers.newton_directions import Direction, by_matrix, by_products
 from stoic.solvers.newton_model import Bends, bends_at, by_model, corrected, has_model
-from stoic.solvers.newton_sum import MOST_DENSE, Point, RowsPoint, Sum
+from stoic.solvers.newton_point import Point, RowsPoint
+from stoic.solvers.newton_sum import MOST_DENSE, Sum
 
 LARGE = 1 << 18  # stored numbers: a pass over more takes long
 _KEEPS = 1 << 20  # stored numbers from which on the Hessian is kept from step to step
