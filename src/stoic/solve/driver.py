@@ -278,10 +278,7 @@ class _Run:
         return {name: float(observe(w)) for name, observe in self.observers.items()}
 
     def _gap(self) -> Record:
-        """Return the duality gap where each step goes through all data; inf where it is left to the last record.
-
-        It is a bound for certain only where f∘g is known to be convex; elsewhere it is left to certificates.
-        """
+        """Return the duality gap where each step uses all data and f∘g is convex; inf where it can wait."""
         if not self._draws_once or unknown_convexity(self.given):
             return {}
         solver, is_awaited = self.solver, self.callback is not None or self.chunk.ending is not None

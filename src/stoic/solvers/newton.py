@@ -45,7 +45,7 @@ class Newton(Settings):
     where D is the diagonal of what stands before it: scales of columns do not matter. w moves along p, half as
     far again and again until F falls enough. The damping λ shrinks where a whole step is taken and grows where it
     is not. Of linear models (`GroupLoss`, `GroupSoftmax`) the predictions are kept, so that a search along p and
-    the part of f cost no product with the rows. Where a step fails, the next ones keep f as it is, each group's mean
+    the part of f cost no product with the rows. Where a step fails, the next ones keep f as it is, a group's mean
     being a parabola of its own, and losses with lines far out (Huber) are bounded by parabolas, as in iteratively
     reweighted least squares.
 
