@@ -206,9 +206,7 @@ def compare(cell: Cell, X: Any, y: Any, groups: Any, names: list[str], repeats: 
             if traces[name][0].seconds(goal) < LIMIT:
                 traces[name].append(solver(problem, objective, goal, LIMIT))
     seconds = {
-        name: [
-            float(np.median([one.seconds(best + k * (start - best)) for one in runs])) for k in LEVELS
-        ]
+        name: [float(np.median([one.seconds(best + k * (start - best)) for one in runs])) for k in LEVELS]
         for name, runs in traces.items()
     }
     rivals = [seconds[name] for name in names if name in seconds]
