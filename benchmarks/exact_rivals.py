@@ -1,5 +1,6 @@
 """Rivals of the exact solver on one objective: L-BFGS, Newton-CG, FISTA, averaged SGD, PyTorch and skglm."""
 
+import contextlib
 import importlib.util
 import time
 
@@ -13,7 +14,7 @@ import stoic
 from stoic.regularizers.terms import terms_of
 
 
-class Reached(Exception):
+class Reached(Exception):  # noqa: N818
     """The objective is low enough, or the time is over."""
 
 
@@ -207,7 +208,7 @@ def fista(problem, objective, target, limit):  # noqa: ARG001
 
 
 @numba.njit(cache=False)
-def _sgd_dense(X, y, codes, c, w, average, first, rate, l2, l1, loss, h, rows, q, u, temperature):  # noqa: PLR0913
+def _sgd_dense(X, y, codes, c, w, average, first, rate, l2, l1, loss, h, rows, q, u, temperature):  # noqa: PLR0913, PLR0917
     k = first
     for j in rows:
         step = rate / np.sqrt(1.0 + k * rate * max(l2, 1e-8))
@@ -226,7 +227,7 @@ def _sgd_dense(X, y, codes, c, w, average, first, rate, l2, l1, loss, h, rows, q
 
 
 @numba.njit(cache=False)
-def _sgd_sparse(data, indices, indptr, y, codes, c, w, scale, rate, l2, loss, h, rows, q, u, temperature, first):  # noqa: PLR0913
+def _sgd_sparse(data, indices, indptr, y, codes, c, w, scale, rate, l2, loss, h, rows, q, u, temperature, first):  # noqa: PLR0913, PLR0917
     k = first
     for j in rows:
         step = rate / np.sqrt(1.0 + k * rate * max(l2, 1e-8))
@@ -330,8 +331,8 @@ class Torch:
     def takes(self, problem):
         return takes_smooth(problem) and importlib.util.find_spec("torch") is not None
 
-    def __call__(self, problem, objective, target, limit):
-        import torch  # noqa: PLC0415
+    def __call__(self, problem, objective, target, limit):  # noqa: ARG002
+        import torch
 
         o, trace = objective, Trace()
         if sp.issparse(o.X):
@@ -354,10 +355,8 @@ class Torch:
             trace.note(value, target, limit)
             return torch.tensor(value)
 
-        try:
+        with contextlib.suppress(Reached):
             optimizer.step(closure)
-        except Reached:
-            pass
         return trace
 
 
@@ -374,7 +373,7 @@ class Skglm:
         )
 
     def __call__(self, problem, objective, target, limit):  # noqa: ARG002
-        from skglm import Lasso  # noqa: PLC0415
+        from skglm import Lasso
 
         trace = Trace()
         X = objective.X.tocsc() if sp.issparse(objective.X) else np.asfortranarray(objective.X)
@@ -391,7 +390,7 @@ class Skglm:
 class Rival:
     """A function as a rival."""
 
-    def __init__(self, run, takes=lambda problem: True):
+    def __init__(self, run, takes=lambda _: True):
         self.run, self.takes = run, takes
 
     def __call__(self, *arguments):

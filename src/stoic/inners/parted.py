@@ -11,11 +11,11 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from stoic.inners.blocks import block_bounds
+from stoic.inners.blocks import IntArray, block_bounds
 from stoic.protocols import Array, Vector
 
-_PART, _MOST_PARTS, _MOST_THREADS = 1 << 18, 16, 4  # stored numbers of a part at least
-_SUMS = 4  # numbers of a part for each entry of its sums, which are added up in the end
+_PART, _MOST_PARTS, _MOST_THREADS = 1 << 17, 16, 4  # stored numbers of a part at least
+_SUMS = 1  # numbers of a part for each entry of its sums, which are added up in the end
 _BLOCK = 1 << 16  # numbers of rows that are copied at a time, which stay in the cache
 _SPARSE_COST = 200.0  # of a product of two entries, beside one of a dense Gram matrix
 
@@ -97,6 +97,22 @@ class Parted:
 
         return _sum(self._each(of_part), self.X.shape[1])
 
+    def sums_by(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
+        """Return the sums of the rows times c by their codes, of shape (n_groups, d)."""
+        if n_groups == 1:
+            return self.transposed_times(c)[None]
+
+        def of_part(k: int) -> Array:
+            own, numbers = (one[self.bounds[k] : self.bounds[k + 1]] for one in (c, codes))
+            total = np.zeros((n_groups, self.X.shape[1]))
+            for rows, part in self._blocks(k, copies=self.is_sparse):
+                entries = own[rows], numbers[rows], np.arange(rows.stop - rows.start + 1)
+                inside: Any = sparse.csr_array(entries, shape=(part.shape[0], n_groups)).T @ part
+                total += inside if isinstance(inside, np.ndarray) else inside.toarray()
+            return total
+
+        return np.asarray(sum(self._each(of_part)))
+
     def gram(self, c: Vector) -> Array:
         """Return Xᵀ diag(c) X."""
         is_positive = bool((c >= 0.0).all())
@@ -106,7 +122,8 @@ class Parted:
         def of_part(k: int) -> Array:
             own, part = c[self.bounds[k] : self.bounds[k + 1]], self.parts[k]
             if is_thin:
-                return np.asarray((part.multiply(own[:, None]).T @ part).toarray(), dtype=float)
+                product: Any = part.multiply(own[:, None]).T @ part
+                return np.asarray(product.toarray(), dtype=float)
             length, total = max(1, _BLOCK * 4 // d), np.zeros((d, d))
             for start in range(0, part.shape[0], length):
                 total += _gram_of(part[start : start + length], own[start : start + length, None], is_positive)
@@ -133,18 +150,18 @@ class Parted:
             return Parted(canonical).squares(c)
         return _sum(self._each(of_part), self.X.shape[1])
 
-    def _blocks(self, k: int) -> Iterator[tuple[slice, Any]]:
-        """Yield the rows of a part and their numbers as float64: some at a time where they have to be copied."""
+    def _blocks(self, k: int, *, copies: bool = False) -> Iterator[tuple[slice, Any]]:
+        """Yield the rows of a part as float64: some at a time where these, or what is made of them, are copies."""
         part = self.parts[k]
         n = part.shape[0]
-        if not self.must_convert:
+        if not (self.must_convert or copies):
             yield slice(0, n), part
             return
         per_row = part.nnz / max(1, n) if self.is_sparse else part.shape[1]
         length = int(max(1, _BLOCK // max(1, per_row)))
         for start in range(0, n, length):
             rows = slice(start, min(start + length, n))
-            yield rows, (_view(part, rows) if self.is_sparse else part[rows]).astype(np.float64)
+            yield rows, (_view(part, rows) if self.is_sparse else part[rows]).astype(np.float64, copy=False)
 
     def _each(self, work: Callable[[int], Any]) -> list[Any]:
         """Return what is made of each part, by threads where there are several."""
@@ -173,7 +190,7 @@ def _sum(terms: list[Array], d: int) -> Array:
 
 
 def _gram_of(rows: Any, c: Array, is_positive: bool) -> Array:
-    rows = rows.toarray() if sparse.issparse(rows) else rows
+    rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
     rows = rows.astype(np.float64, copy=False)
     if not is_positive:
         return np.asarray((rows * c).T @ rows)

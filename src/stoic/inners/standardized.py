@@ -64,7 +64,7 @@ class StandardizedDesign:
         return StandardizedDesign(self.plain.taken(rows), self.center, self.scale, intercept=self.intercept)
 
     def with_columns(self, columns: IntArray) -> "StandardizedDesign":
-        """Return the design of some columns, copied; the last number may stand for the intercept, if there is one."""
+        """Return the design of some columns, copied; the last number may stand for the intercept."""
         d = len(self.scale)
         has_intercept = self.intercept and bool(len(columns)) and int(columns[-1]) == d
         inside = columns[:-1] if has_intercept else columns

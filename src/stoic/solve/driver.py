@@ -219,12 +219,12 @@ class _Run:
 
     def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
         """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
-        self.meter.deadline = deadline
+        self.meter.deadline, chunk_size = deadline, 1 if self._draws_once else chunk_size
         try:
             while self.chunk.ending is None:
                 mark = (self._counted // every + 1) * every
                 while self.chunk.ending is None and self._counted < mark:
-                    self._advance(self._limits(mark, chunk_size, deadline))
+                    self._advance(Limits(min(mark, self._next_look()), chunk_size, deadline))
                     show(self.meter.samples, f"stage {self.chunk.stage + 1}")
                 if self._counted != self.recorded_count:
                     self._observe()
@@ -235,13 +235,11 @@ class _Run:
     @property
     def _counted(self) -> int:
         """What is counted between records: samples, or evaluations where all data are drawn once."""
-        uses_all_data = getattr(self.method, "uses_all_data", False)
-        return self.meter.evaluations if uses_all_data else self.meter.samples
+        return self.meter.evaluations if self._draws_once else self.meter.samples
 
-    def _limits(self, mark: int, chunk_size: int, deadline: float) -> Limits:
-        if getattr(self.method, "uses_all_data", False):
-            return Limits(self.meter.budget + 1, 1, deadline)
-        return Limits(min(mark, self._next_look()), chunk_size, deadline)
+    @property
+    def _draws_once(self) -> bool:
+        return bool(getattr(self.method, "uses_all_data", False))
 
     def _next_look(self) -> int:
         """Keep the answers after a quarter and half of the run, and return when there is one to be kept next."""
@@ -288,12 +286,12 @@ class _Run:
         return {name: float(observe(w)) for name, observe in self.observers.items()}
 
     def _gap(self) -> Record:
-        """Return the duality gap where each step goes through all data.
-
-        It is a bound for certain only where f∘g is known to be convex; elsewhere it is left to certificates.
-        """
-        if not getattr(self.solver, "uses_all_data", False) or unknown_convexity(self.given):
+        """Return the duality gap where each step uses all data and f∘g is convex; inf where it can wait."""
+        if not self._draws_once or unknown_convexity(self.given):
             return {}
+        solver, is_awaited = self.solver, self.callback is not None or self.chunk.ending is not None
+        if not is_awaited and isinstance(solver, Settings) and not solver.looks_often(self.given):
+            return {"duality_gap": math.inf}
         return {"duality_gap": duality_gap(self.given, self._answer())}
 
     def _answer(self) -> Vector:
