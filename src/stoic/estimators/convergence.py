@@ -55,6 +55,13 @@ class Convergence:
         )
 
 
+def convergence(
+    problem: Problem, w: Vector, start: Vector, tol: float | None, *, is_exact: bool = False
+) -> Convergence:
+    """Return how far w is from the optimum, beside the objective at the start."""
+    return Convergence(duality_gap(problem, w), problem.objective(start), float(tol or 0.0), is_exact)
+
+
 def converge(
     trainer: "Trainer", problem: Problem, answer: Vector, start: Vector, last: Result
 ) -> tuple[Vector, Result | None, Convergence]:
@@ -63,15 +70,15 @@ def converge(
     Where draws have left a gap that is too large, Newton's method goes on from them until it is not; but not where
     the user chose the method or the budget, stops early, or has ended the fit.
     """
-    tol, first, gap = float(trainer.watch.tol or 0.0), problem.objective(start), duality_gap(problem, answer)
-    if gap <= tol * first or trainer.is_exact or not trainer.may_improve or is_ended(last):
-        return answer, None, Convergence(gap, first, tol, trainer.is_exact)
+    found = convergence(problem, answer, start, trainer.watch.tol, is_exact=trainer.is_exact)
+    if found.is_reached or trainer.is_exact or not trainer.may_improve or is_ended(last):
+        return answer, None, found
 
     def look(record: Record) -> None:
-        if record["duality_gap"] <= tol * first:
+        if record["duality_gap"] <= found.tol * found.first:
             raise StopIteration
 
     watch = replace(trainer.watch, callbacks=(*trainer.watch.callbacks, look))
     exact = replace(trainer, method=Newton(_MOST_STEPS), watch=watch)
     result = exact.solve(problem, answer, share=1.0, is_last=True)
-    return result.w, result, Convergence(duality_gap(problem, result.w), first, tol, True)
+    return result.w, result, convergence(problem, result.w, start, found.tol, is_exact=True)

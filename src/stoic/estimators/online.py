@@ -22,6 +22,7 @@ from stoic.estimators.scales import Frame, outlier_size
 from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.training import Trainer
 from stoic.inners.blocks import sums_by
+from stoic.inners.group_loss import GroupLoss
 from stoic.inners.labels import join_labels
 from stoic.losses import Loss
 from stoic.outers import Linear
@@ -115,12 +116,16 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, 
 
 
 def mean_curvature(rows: TrainingRows, loss: Loss, w: Vector) -> float:
-    """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d, by random signs."""
+    """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d."""
     some = rows.sample(_SOME_ROWS)
-    some = some.part(some.squares <= outlier_size(some.squares))  # a wild one would hold the weights for good
+    is_wild = some.squares > outlier_size(some.squares)  # it would hold the weights for good
+    some = some.part(~is_wild) if is_wild.any() else some
     zeros = np.zeros(len(some.y), dtype=np.intp)
-    inner = replace(some, codes=zeros, labels=zeros[:1]).inner(loss)
-    rng, one = np.random.default_rng(0), np.ones(1)
+    inner: Any = replace(some, codes=zeros, labels=zeros[:1]).inner(loss)
+    data, one = inner.everything(), np.ones(1)
+    if isinstance(inner, GroupLoss):
+        return max(float(inner.hessian_diagonal(w, data, one).sum()) / w.size, 1e-300)
+    rng = np.random.default_rng(0)
     signs = (rng.choice([-1.0, 1.0], size=w.size) for _ in range(_PROBES))
-    products = [v @ inner.hessian_product(w, inner.everything(), one, v) for v in signs]
+    products = [v @ inner.hessian_product(w, data, one, v) for v in signs]
     return max(float(np.mean(products)) / w.size, 1e-300)

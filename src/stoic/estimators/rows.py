@@ -21,6 +21,7 @@ from stoic.protocols import Array, Vector
 
 _SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
 _MOST_TRIMMINGS = 3  # of rows that are far from the mean, which they move
+_OF_HISTORY = 2000  # rows
 _ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 1e8, 300, 1000  # entries of X that are read by default
 
 
@@ -158,12 +159,21 @@ class TrainingRows:
         weight = None if self.weight is None else self.weight[chosen]
         return replace(self, X=self.X[chosen], y=self.y[chosen], codes=self.codes[chosen], weight=weight)
 
+    @cached_property
+    def for_history(self) -> "TrainingRows":
+        """The rows on which the history of a fit follows the objective."""
+        return self.sample(_OF_HISTORY)
+
     def sample(self, size: int) -> "TrainingRows":
         """Return up to `size` rows that count, as many of each group; which, is drawn once and for all."""
+        most = max(1, size // self.n_groups)
+        if len(self.y) <= size and (self.weight is None or self.weight.all()):
+            if np.bincount(self.codes, minlength=self.n_groups).max() <= most:
+                return self
         counted = np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight)
         shuffled = np.random.default_rng(0).permutation(counted)
         parts = rows_by_group(self.codes[shuffled], self.n_groups)
-        return self.part(shuffled[np.concatenate([part[: max(1, size // self.n_groups)] for part in parts])])
+        return self.part(shuffled[np.concatenate([part[:most] for part in parts])])
 
     def default_budget(self, patience: float) -> int:
         """Return the rows to draw, an epoch at least."""

@@ -1,5 +1,6 @@
 """Scales of columns and targets, by quantiles that outliers do not move; models of scaled data, and back."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,9 @@ def weighted_quantile(values: Vector, weight: Vector | None, level: float) -> fl
     >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0]), 0.5)
     2.0
     """
+    if weight is None:  # what NumPy does, without its fixed costs
+        place = max(math.ceil(level * len(values)) - 1, 0)
+        return float(np.partition(values, place)[place])
     return float(np.quantile(values, level, weights=weight, method="inverted_cdf"))
 
 

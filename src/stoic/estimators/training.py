@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from numpy.random import Generator
-from threadpoolctl import threadpool_limits
 
-from stoic.estimators.convergence import converge
+from stoic.estimators.convergence import converge, convergence
 from stoic.estimators.drawing import minimize_by_draws
 from stoic.estimators.protection import Levels, Protection, Yardstick
 from stoic.estimators.rows import TrainingRows
+from stoic.estimators.scale_search import SETTLED, exact_average
 from stoic.estimators.scales import spread, weighted_quantile
 from stoic.estimators.temperatures import MOST_COLUMNS, TemperaturePath, temperature_path
+from stoic.estimators.threads import one_blas_thread
 from stoic.estimators.watching import Watch, is_ended
 from stoic.estimators.wild import is_reached
 from stoic.losses import Loss, Squared
@@ -26,11 +27,10 @@ from stoic.solvers import Method
 from stoic.solvers.newton import Newton
 
 _FIRST_SHARE = 0.2  # of the budget, for the average
-_MOST_ROUNDS, _SETTLED = 20, 1e-8  # of the search for a scale on small data
 _PATIENCE = 10.0  # with square loss, whose slopes have no bound, and where nearly the worst group alone counts
 _FEWEST_RECORDS, _MOST_RECORDS = 5, 50
 _OF_MANY_COLUMNS = 1.0  # the temperature where a path would take minutes
-_SAMPLE = 2000  # rows on which the history follows the objective
+_EXACT_EPOCHS = 10_000  # which end no exact solve
 _LEAST_SCALE = 1e-6  # of the targets' spread: where a model fits more than half of the rows exactly
 
 
@@ -111,21 +111,13 @@ class Trainer:
 
     def train(self, w: Vector) -> Trained:
         """Return the model, trained from w."""
-        results: list[Result] = []
-        start, scale, shares = w, 1.0, self.protection.shares(self.rows)
-        while True:
-            first = replace(self, rows=self.rows.within_reach(w, self.loss_at(scale)))
-            average = Problem(first.rows.inner(self.loss_at(scale)), Linear(shares), self.regularizer)
-            result = first.solve(average, w, share=_FIRST_SHARE, is_last=False)
-            results.append(replace(result, certifier=None))  # it would hold on to vectors of length d
-            w, before = result.w, scale
-            scale = self._scale(w) if self.has_scale else scale
-            is_settled = abs(scale - before) <= _SETTLED * before and not self._reaches(first.rows, w)
-            if not self.is_exact or is_settled or is_ended(result):
-                break
-            if len(results) == _MOST_ROUNDS:
-                scale = before  # it goes to and fro: w is the average at this one
-                break
+        with one_blas_thread():
+            return self._trained(w)
+
+    def _trained(self, w: Vector) -> Trained:
+        start, shares = w, self.protection.shares(self.rows)
+        w, scale, result = self.average(w, shares)
+        results = [replace(result, certifier=None)]  # it would hold on to vectors of length d
         loss, is_over = self.loss_at(scale), is_ended(result)
         last = replace(self, rows=self.rows.calmed(w, loss))
         goes_on = self.may_improve and not self.is_exact
@@ -147,6 +139,16 @@ class Trainer:
             results.append(replace(result, certifier=None))
         found = w, loss, last.rows, problem, temperature, path, levels
         return Trained(*found, tuple(results), n_average, self.is_exact)
+
+    def average(self, w: Vector, shares: Vector) -> tuple[Vector, float, Result]:
+        """Return the average fit from w on, the scale of its residuals, and the solve."""
+        if self.is_exact:
+            return exact_average(self, w, shares, self._exact_budget)
+        loss = self.loss_at(1.0)
+        first = replace(self, rows=self.rows.within_reach(w, loss))
+        problem = Problem(first.rows.inner(loss), Linear(shares), self.regularizer)
+        result = first.solve(problem, w, share=_FIRST_SHARE, is_last=False)
+        return result.w, self.scale_of(result.w) if self.has_scale else 1.0, result
 
     def settled(self, problem: Problem, w: Vector, start: Vector) -> tuple[Vector, list[Result], bool]:
         """Return the minimum by draws and Newton steps after them, the solves, and whether the user ended one."""
@@ -176,6 +178,19 @@ class Trainer:
         return by_name or (self.method == "auto" and self.rows.are_few(_PATIENCE if self._is_squared else 1.0))
 
     @property
+    def scale_tol(self) -> float:
+        """The change of the scale, as a part of it, that ends the search for it."""
+        return SETTLED if self._to_the_last_digit else max(float(self.watch.tol or 0.0), SETTLED)
+
+    def is_near(self, problem: Problem, w: Vector, start: Vector) -> bool:
+        """Whether the gap of w is as small as is asked for, where the data are many; of few, the optimum is found."""
+        return not self._to_the_last_digit and convergence(problem, w, start, self.watch.tol).is_reached
+
+    @property
+    def _to_the_last_digit(self) -> bool:
+        return self.method != "auto" or self.rows.are_few(1.0)
+
+    @property
     def may_improve(self) -> bool:
         """Whether Newton's method may go on from draws: nobody chose method, budget or stopping."""
         return self.method == "auto" and self.budget is None and self.watch.stopping is None
@@ -189,28 +204,29 @@ class Trainer:
         n = self.rows.X.shape[0]
         loss = getattr(problem.inner, "loss", self.loss_at(1.0))
         options = self.watch.options(loss, is_last=is_last)
-        on_sample = problem.with_inner(self.rows.sample(_SAMPLE).inner(loss))
+        on_sample = problem.with_inner(self.rows.for_history.inner(loss))
         options["observers"] = {"objective": on_sample.objective, **options["observers"]}
-        if self.is_exact:
-            method: str | Method = "newton" if self.method == "auto" else self.method
-            budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
-        else:
+        with one_blas_thread():
+            if self.is_exact:
+                method = "newton" if self.method == "auto" else self.method
+                return minimize(problem, method, self._exact_budget, w0=w0, evaluate_every=n, **options)
             is_hard = self._is_squared or (self.temperature != "auto" and self.temperature < 1.0)
             default = self.rows.default_budget(_PATIENCE if is_hard else 1.0)
-            whole = default if self.budget is None else self.budget
-            method, budget = self.method, max(1, int(whole * share))
+            budget = max(1, int((default if self.budget is None else self.budget) * share))
             every = math.ceil(budget / (_records(budget / n) if is_last else _FEWEST_RECORDS))
             more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
-        with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
-            if self.is_exact:
-                return minimize(problem, method, budget, w0=w0, **more, **options)
-            return minimize_by_draws(self.rows.for_kernels, problem, method, budget, w0=w0, **more, **options)
+            return minimize_by_draws(self.rows.for_kernels, problem, self.method, budget, w0=w0, **more, **options)
 
-    def _reaches(self, moved: TrainingRows, w: Vector) -> bool:
+    @property
+    def _exact_budget(self) -> int:
+        return _EXACT_EPOCHS * self.rows.X.shape[0] if self.budget is None else self.budget
+
+    def reaches(self, moved: TrainingRows, w: Vector) -> bool:
         """Whether w fits a target where it was moved to, so that it is to be moved farther."""
         return moved is not self.rows and is_reached(self.rows.y, moved.y, self.rows.predict(w))
 
-    def _scale(self, w: Vector) -> float:
+    def scale_of(self, w: Vector) -> float:
+        """Return the scale of the residuals of w."""
         residuals, weight = self.rows.y - self.rows.predict(w), self.rows.weight
         if self.rows.intercept:  # which is not at the median where the loss is that of another quantile
             residuals = residuals - weighted_quantile(residuals, weight, 0.5)

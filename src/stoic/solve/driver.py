@@ -24,7 +24,7 @@ from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.hindsight import Hindsight, Outlook, split_draws
-from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
+from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, too_small_budget, truncation_advice
 from stoic.solve.progress import progress_bar
 from stoic.solve.requests import check_watchers, make_generator, resolve
 from stoic.solve.result import Record, Result
@@ -141,10 +141,7 @@ def minimize(
             is_watched = verbose or max_seconds is not None
             run.go(every, chunk_size if is_watched else UNBOUNDED, deadline, show)
     except BudgetSpent as spent:
-        raise InvalidParameter(
-            f"budget={budget} is below the {spent.needed} samples that {type(chosen).__name__} draws "
-            f"before its first step is done; use budget >= {spent.needed}."
-        ) from None
+        raise InvalidParameter(too_small_budget(budget, spent.needed, chosen)) from None
     return run.result()
 
 
