@@ -1,13 +1,14 @@
 """Convergence of a model: a small duality gap on the training rows, reached by Newton steps if need be."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stoic.certificate.duality import duality_gap
+from stoic.estimators.newton_run import exact_solve
 from stoic.estimators.watching import is_ended
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solve.result import Record, Result
+from stoic.solve.result import Result
 from stoic.solvers.newton import Newton
 
 if TYPE_CHECKING:
@@ -74,11 +75,6 @@ def converge(
     if found.is_reached or trainer.is_exact or not trainer.may_improve or is_ended(last):
         return answer, None, found
 
-    def look(record: Record) -> None:
-        if record["duality_gap"] <= found.tol * found.first:
-            raise StopIteration
-
-    watch = replace(trainer.watch, callbacks=(*trainer.watch.callbacks, look))
-    exact = replace(trainer, method=Newton(_MOST_STEPS), watch=watch)
-    result = exact.solve(problem, answer, share=1.0, is_last=True)
+    goal = found.tol * found.first
+    result = exact_solve(trainer, problem, answer, solver=Newton(_MOST_STEPS), goal=goal, is_last=True)
     return result.w, result, convergence(problem, result.w, start, found.tol, is_exact=True)

@@ -107,7 +107,7 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, 
     inner, q, size = rows.inner(memory.loss), memory.weights[memory.places(rows)], float(group_sizes(rows).sum())
     problem = Problem(inner, Linear(q), memory.regularizer)
     anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))
-    result = trainer.solve(anchored, w, share=1.0, is_last=True)
+    result = trainer.solve(anchored, w, w, share=1.0, is_last=True)
     answer = result.w if trainer.is_exact else with_zeros(anchored, result.w)
     answer, more, reached = converge(trainer, anchored, answer, w, result)
     fresh = mean_curvature(rows, memory.loss, answer)

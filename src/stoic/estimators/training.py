@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from stoic.estimators.convergence import converge, convergence
 from stoic.estimators.drawing import minimize_by_draws
+from stoic.estimators.newton_run import exact_solve
 from stoic.estimators.protection import Levels, Protection, Yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scale_search import SETTLED, exact_average
@@ -21,7 +22,6 @@ from stoic.losses import Loss, Squared
 from stoic.outers import Linear
 from stoic.problem import Problem
 from stoic.protocols import Regularizer, Vector
-from stoic.solve.driver import minimize
 from stoic.solve.result import Record, Result
 from stoic.solvers import Method
 from stoic.solvers.newton import Newton
@@ -134,7 +134,7 @@ class Trainer:
             w, last_steps, _ = converge(last, problem, w, start, result)
             results += [] if last_steps is None else [replace(last_steps, certifier=None)]
         elif not is_over:
-            result = last.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
+            result = last.solve(problem, w, start, share=1.0 - _FIRST_SHARE, is_last=True)
             w = result.w
             results.append(replace(result, certifier=None))
         found = w, loss, last.rows, problem, temperature, path, levels
@@ -143,16 +143,16 @@ class Trainer:
     def average(self, w: Vector, shares: Vector) -> tuple[Vector, float, Result]:
         """Return the average fit from w on, the scale of its residuals, and the solve."""
         if self.is_exact:
-            return exact_average(self, w, shares, self._exact_budget)
+            return exact_average(self, w, shares)
         loss = self.loss_at(1.0)
         first = replace(self, rows=self.rows.within_reach(w, loss))
         problem = Problem(first.rows.inner(loss), Linear(shares), self.regularizer)
-        result = first.solve(problem, w, share=_FIRST_SHARE, is_last=False)
+        result = first.solve(problem, w, w, share=_FIRST_SHARE, is_last=False)
         return result.w, self.scale_of(result.w) if self.has_scale else 1.0, result
 
     def settled(self, problem: Problem, w: Vector, start: Vector) -> tuple[Vector, list[Result], bool]:
         """Return the minimum by draws and Newton steps after them, the solves, and whether the user ended one."""
-        drawn = self.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=False)
+        drawn = self.solve(problem, w, start, share=1.0 - _FIRST_SHARE, is_last=False)
         w, more, reached = converge(self, problem, drawn.w, start, drawn)
         results = [drawn] if more is None else [drawn, more]
         is_over = is_ended(results[-1]) and not (more is not None and reached.is_reached)
@@ -199,17 +199,18 @@ class Trainer:
     def _is_squared(self) -> bool:
         return isinstance(self.loss_at(1.0), Squared)
 
-    def solve(self, problem: Problem, w0: Vector, *, share: float, is_last: bool) -> Result:
-        """Minimize with a share of the budget; all of it for Newton's method, which stops by itself."""
+    def solve(self, problem: Problem, w0: Vector, start: Vector, *, share: float, is_last: bool) -> Result:
+        """Minimize from w0 on, with a share of the budget; all of it for Newton's method, which stops by itself."""
+        if self.is_exact:
+            goal = None if self._to_the_last_digit else float(self.watch.tol or 0.0) * problem.objective(start)
+            with one_blas_thread():
+                return exact_solve(self, problem, w0, solver=self.exact_solver, goal=goal, is_last=is_last)
         n = self.rows.X.shape[0]
         loss = getattr(problem.inner, "loss", self.loss_at(1.0))
         options = self.watch.options(loss, is_last=is_last)
         on_sample = problem.with_inner(self.rows.for_history.inner(loss))
         options["observers"] = {"objective": on_sample.objective, **options["observers"]}
         with one_blas_thread():
-            if self.is_exact:
-                method = "newton" if self.method == "auto" else self.method
-                return minimize(problem, method, self._exact_budget, w0=w0, evaluate_every=n, **options)
             is_hard = self._is_squared or (self.temperature != "auto" and self.temperature < 1.0)
             default = self.rows.default_budget(_PATIENCE if is_hard else 1.0)
             budget = max(1, int((default if self.budget is None else self.budget) * share))
@@ -218,7 +219,13 @@ class Trainer:
             return minimize_by_draws(self.rows.for_kernels, problem, self.method, budget, w0=w0, **more, **options)
 
     @property
-    def _exact_budget(self) -> int:
+    def exact_solver(self) -> Newton:
+        """The exact solver, as the user gave it or by default."""
+        return self.method if isinstance(self.method, Newton) else Newton()
+
+    @property
+    def exact_budget(self) -> int:
+        """The rows that an exact solve may go through."""
         return _EXACT_EPOCHS * self.rows.X.shape[0] if self.budget is None else self.budget
 
     def reaches(self, moved: TrainingRows, w: Vector) -> bool:
