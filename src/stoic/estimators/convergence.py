@@ -1,20 +1,11 @@
-"""Convergence of a model: a small duality gap on the training rows, reached by Newton steps if need be."""
+"""Convergence of a model: a small duality gap on the training rows."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stoic.certificate.duality import duality_gap
-from stoic.estimators.newton_run import exact_solve
-from stoic.estimators.watching import is_ended
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solve.result import Result
-from stoic.solvers.newton import Newton
 
-if TYPE_CHECKING:
-    from stoic.estimators.training import Trainer
-
-_MOST_STEPS = 50
 _ADVICE = 'Set method="newton" for the exact optimum, or a larger max_epochs, budget or tol'
 _EXACT_ADVICE = "Scale columns to like sizes, standardize=True, or set a larger temperature or penalty"
 
@@ -61,20 +52,3 @@ def convergence(
 ) -> Convergence:
     """Return how far w is from the optimum, beside the objective at the start."""
     return Convergence(duality_gap(problem, w), problem.objective(start), float(tol or 0.0), is_exact)
-
-
-def converge(
-    trainer: "Trainer", problem: Problem, answer: Vector, start: Vector, last: Result
-) -> tuple[Vector, Result | None, Convergence]:
-    """Return the answer, improved if it has not converged; the solve that did so, or None; and its convergence.
-
-    Where draws have left a gap that is too large, Newton's method goes on from them until it is not; but not where
-    the user chose the method or the budget, stops early, or has ended the fit.
-    """
-    found = convergence(problem, answer, start, trainer.watch.tol, is_exact=trainer.is_exact)
-    if found.is_reached or trainer.is_exact or not trainer.may_improve or is_ended(last):
-        return answer, None, found
-
-    goal = found.tol * found.first
-    result = exact_solve(trainer, problem, answer, solver=Newton(_MOST_STEPS), goal=goal, is_last=True)
-    return result.w, result, convergence(problem, result.w, start, found.tol, is_exact=True)

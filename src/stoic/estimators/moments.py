@@ -35,11 +35,21 @@ def moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
 @np.errstate(over="ignore", invalid="ignore")
 def _moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
     powers = _powers_of_csr if sparse.issparse(X) else _powers
-    center = np.asarray(shares @ X, dtype=float) if centered else np.zeros(X.shape[1])
+    center = weighted_sum(X, shares) if centered else np.zeros(X.shape[1])
     first, second = powers(X, shares, center)
     if centered:  # the center is off by the rounding of a long sum, which is to be no deviation
         center, second = center + first, np.maximum(second - np.square(first), 0.0)
     return center, np.sqrt(second)
+
+
+def weighted_sum(X: Any, weight: Vector) -> Vector:
+    """Return the sum of the rows times their weights; no array is converted as a whole."""
+    if sparse.issparse(X) or X.dtype == np.float64:
+        return np.asarray(weight @ X, dtype=float)
+    total = np.zeros(X.shape[1])
+    for part in _parts(X):
+        total += weight[part] @ X[part]
+    return total
 
 
 def _powers(X: Any, shares: Vector, center: Vector) -> Array:
@@ -121,11 +131,13 @@ def csr_parts(X: Any) -> Iterator[tuple[slice, slice]]:
         yield slice(first, last), slice(int(X.indptr[first]), int(X.indptr[last]))
 
 
-def row_squares(X: Any, center: Vector) -> Vector:
-    """Return ‖x − center‖² of the rows of an array, a part at a time."""
+def row_squares(X: Any, center: Vector, scale: Vector | float = 1.0) -> Vector:
+    """Return ‖(x − center)/scale‖² of the rows of an array, a part at a time."""
     squares = np.empty(X.shape[0])
     for part in _parts(X):
-        squares[part] = np.square(X[part] - center).sum(axis=1)
+        away = X[part] - center
+        away /= scale
+        squares[part] = np.einsum("ij,ij->i", away, away)
     return squares
 
 

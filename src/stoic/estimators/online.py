@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.estimators.convergence import Convergence, converge
+from stoic.estimators.convergence import Convergence, convergence
 from stoic.estimators.protection import Levels, group_noise, loss_yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, outlier_size
@@ -99,8 +99,8 @@ def group_sizes(rows: TrainingRows) -> Vector:
     return sums_by(rows.codes, weight, rows.n_groups)
 
 
-def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, tuple[Result, ...], Convergence]:
-    """Return memory, weights, solves and convergence after one more batch, the trainer's rows, from w on."""
+def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, Result, Convergence]:
+    """Return memory, weights, the solve and convergence after one more batch, the trainer's rows, from w on."""
     trainer = replace(trainer, rows=trainer.rows.calmed(w, memory.loss))
     rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
     memory = memory.with_batch(rows, w, _SET if trainer.temperature == "auto" else trainer.temperature)
@@ -109,10 +109,10 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, 
     anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))
     result = trainer.solve(anchored, w, w, share=1.0, is_last=True)
     answer = result.w if trainer.is_exact else with_zeros(anchored, result.w)
-    answer, more, reached = converge(trainer, anchored, answer, w, result)
+    reached = convergence(anchored, answer, w, trainer.watch.tol, is_exact=trainer.is_exact)
     fresh = mean_curvature(rows, memory.loss, answer)
     memory = replace(memory, curvature=(h * before + fresh * size) / (before + size))
-    return memory, answer, (result,) if more is None else (result, more), reached
+    return memory, answer, result, reached
 
 
 def mean_curvature(rows: TrainingRows, loss: Loss, w: Vector) -> float:

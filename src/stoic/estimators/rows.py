@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stoic.estimators.drawing import KernelRows
-from stoic.estimators.moments import row_squares, row_squares_of_csr
+from stoic.estimators.moments import row_squares, row_squares_of_csr, weighted_sum
 from stoic.estimators.scales import Scaling, outlier_size, tamed_mean
 from stoic.estimators.wild import calmed, width_of, within_reach
 from stoic.inners.blocks import IntArray
@@ -19,7 +19,7 @@ from stoic.inners.groups import rows_by_group
 from stoic.losses import Loss
 from stoic.protocols import Array, Vector
 
-_SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
+_SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # products of a Hessian, or of a vector with more columns
 _MOST_TRIMMINGS = 3  # of rows that are far from the mean, which they move
 _OF_HISTORY = 2000  # rows
 _ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 1e8, 300, 1000  # entries of X that are read by default
@@ -30,7 +30,7 @@ class TrainingRows:
     """Checked rows: columns and targets on one scale, group numbers, and weights if there are any.
 
     With more than two classes, targets are their numbers, and a model has weights for each. Where there is a
-    `scaling`, the columns are those of X, a CSR matrix, centered and scaled by it, which are never formed.
+    `scaling`, the columns are those of X centered and scaled by it, which are never formed.
     """
 
     X: Any
@@ -59,9 +59,11 @@ class TrainingRows:
         return max(1.0, n_entries / len(self.y))
 
     def are_few(self, patience: float) -> bool:
-        """Whether Newton's method is fast; it is used too for many classes, which have no kernels."""
+        """Whether Newton's method takes a moment, by non-zeros; it is used too for classes, which have no kernels."""
         n, d = self.X.shape
-        work = n * d * d / _SMALL if d <= _MOST_DENSE else n * d / _SMALL_BY_PRODUCTS
+        work = n * self.row_length / _SMALL_BY_PRODUCTS
+        if d <= _MOST_DENSE:
+            work = n * self.row_length**2 / _SMALL
         return self.n_outputs > 1 or work <= patience
 
     @cached_property
@@ -71,7 +73,7 @@ class TrainingRows:
             return self._squares_about(np.zeros(self.X.shape[1]))
         counts = np.ones(len(self.y)) if self.weight is None else self.weight
         for _ in range(_MOST_TRIMMINGS):
-            squares = self._squares_about(np.asarray((counts / counts.sum()) @ self.X, dtype=float))
+            squares = self._squares_about(weighted_sum(self.X, counts / counts.sum()))
             is_wild = (squares > outlier_size(squares, counts)) & (counts > 0.0)
             if not is_wild.any():
                 break
@@ -80,11 +82,8 @@ class TrainingRows:
 
     def _squares_about(self, center: Vector) -> Vector:
         """Return the squared distances of the rows to a point on the scale of X."""
-        if not sparse.issparse(self.X):
-            return row_squares(self.X, center)
-        return row_squares_of_csr(
-            self.X, center, np.ones(len(center)) if self.scaling is None else self.scaling.scale
-        )
+        scale = np.ones(len(center)) if self.scaling is None else self.scaling.scale
+        return (row_squares_of_csr if sparse.issparse(self.X) else row_squares)(self.X, center, scale)
 
     @property
     def mean_square(self) -> float:
@@ -93,14 +92,9 @@ class TrainingRows:
 
     def columns(self) -> Array:
         """Return the columns as an array, on the scale of the model."""
-        if not sparse.issparse(self.X):
-            return np.asarray(self.X, dtype=float)
         X: Any = self.X
-        filled: Array = X.toarray().astype(float, copy=False)
-        if self.scaling is not None:
-            filled -= self.scaling.center
-            filled /= self.scaling.scale
-        return filled
+        filled: Array = (X.toarray() if sparse.issparse(X) else X).astype(float, copy=False)
+        return filled if self.scaling is None else (filled - self.scaling.center) / self.scaling.scale
 
     @property
     def n_effective(self) -> float:

@@ -1,5 +1,6 @@
 """Training of a model: first for the average, which gives the scales; then for the groups to protect."""
 
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -7,7 +8,7 @@ from typing import Literal
 
 from numpy.random import Generator
 
-from stoic.estimators.convergence import converge, convergence
+from stoic.estimators.convergence import convergence
 from stoic.estimators.drawing import minimize_by_draws
 from stoic.estimators.newton_run import exact_solve
 from stoic.estimators.protection import Levels, Protection, Yardstick
@@ -25,6 +26,8 @@ from stoic.protocols import Regularizer, Vector
 from stoic.solve.result import Record, Result
 from stoic.solvers import Method
 from stoic.solvers.newton import Newton
+
+_log = logging.getLogger("stoic")
 
 _FIRST_SHARE = 0.2  # of the budget, for the average
 _PATIENCE = 10.0  # with square loss, whose slopes have no bound, and where nearly the worst group alone counts
@@ -46,7 +49,6 @@ class Trained:
     path: TemperaturePath | None
     levels: Levels
     results: tuple[Result, ...]
-    n_average: int
     is_exact: bool
 
     @property
@@ -60,7 +62,7 @@ class Trained:
         records: list[Record] = []
         samples = evaluations = seconds = 0.0
         for number, result in enumerate(self.results):
-            phase = int(number >= self.n_average)
+            phase = int(number > 0)
             for record in result.history:
                 counts = {
                     "samples": samples + record["samples"],
@@ -89,7 +91,7 @@ class Trainer:
     max_cost : float
         What an automatic temperature may add to the mean error, as a share of it.
     method : str or Method
-        "auto": Newton's method where the data are few, else the default of `minimize`.
+        "auto": see `is_exact`.
     budget : int or None
     rng, folds : Generator
         Of draws, and of folds.
@@ -115,30 +117,22 @@ class Trainer:
             return self._trained(w)
 
     def _trained(self, w: Vector) -> Trained:
+        _log.info(self._route)
         start, shares = w, self.protection.shares(self.rows)
         w, scale, result = self.average(w, shares)
         results = [replace(result, certifier=None)]  # it would hold on to vectors of length d
         loss, is_over = self.loss_at(scale), is_ended(result)
         last = replace(self, rows=self.rows.calmed(w, loss))
-        goes_on = self.may_improve and not self.is_exact
-        if goes_on and not is_over:  # regrets are differences from the average, and small ones
-            average = Problem(last.rows.inner(loss), Linear(shares), self.regularizer)
-            w, more, is_over = last.settled(average, w, start)
-            results += more
-        n_average = len(results)
         yard = self.protection.yardstick(last.rows, loss, w, self.folds)
         temperature, path = last.temperature_from(loss, w, yard, shares)
         last, levels = replace(last, temperature=temperature), yard.at(temperature)
         problem = Problem(last.rows.inner(loss), levels.outer(shares), self.regularizer)
-        if goes_on and not is_over:  # draws would lead away from there
-            w, last_steps, _ = converge(last, problem, w, start, result)
-            results += [] if last_steps is None else [replace(last_steps, certifier=None)]
-        elif not is_over:
+        if not is_over:
             result = last.solve(problem, w, start, share=1.0 - _FIRST_SHARE, is_last=True)
             w = result.w
             results.append(replace(result, certifier=None))
         found = w, loss, last.rows, problem, temperature, path, levels
-        return Trained(*found, tuple(results), n_average, self.is_exact)
+        return Trained(*found, tuple(results), self.is_exact)
 
     def average(self, w: Vector, shares: Vector) -> tuple[Vector, float, Result]:
         """Return the average fit from w on, the scale of its residuals, and the solve."""
@@ -149,14 +143,6 @@ class Trainer:
         problem = Problem(first.rows.inner(loss), Linear(shares), self.regularizer)
         result = first.solve(problem, w, w, share=_FIRST_SHARE, is_last=False)
         return result.w, self.scale_of(result.w) if self.has_scale else 1.0, result
-
-    def settled(self, problem: Problem, w: Vector, start: Vector) -> tuple[Vector, list[Result], bool]:
-        """Return the minimum by draws and Newton steps after them, the solves, and whether the user ended one."""
-        drawn = self.solve(problem, w, start, share=1.0 - _FIRST_SHARE, is_last=False)
-        w, more, reached = converge(self, problem, drawn.w, start, drawn)
-        results = [drawn] if more is None else [drawn, more]
-        is_over = is_ended(results[-1]) and not (more is not None and reached.is_reached)
-        return w, [replace(one, certifier=None) for one in results], is_over
 
     def temperature_from(
         self, loss: Loss, w: Vector, yard: Yardstick, shares: Vector
@@ -173,9 +159,14 @@ class Trainer:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the exact optimum of the data is found."""
-        by_name = self.method == "newton" or isinstance(self.method, Newton)
-        return by_name or (self.method == "auto" and self.rows.are_few(_PATIENCE if self._is_squared else 1.0))
+        """Whether the optimum is found by Newton's method, from passes over all rows.
+
+        It is unless the user has chosen a method, or limits the rows to draw or stops early while the rows are many.
+        """
+        if self.method != "auto":
+            return self.method == "newton" or isinstance(self.method, Newton)
+        is_free = self.budget is None and self.watch.stopping is None
+        return is_free or self.rows.are_few(_PATIENCE if self._is_squared else 1.0)
 
     @property
     def scale_tol(self) -> float:
@@ -189,11 +180,6 @@ class Trainer:
     @property
     def _to_the_last_digit(self) -> bool:
         return self.method != "auto" or self.rows.are_few(1.0)
-
-    @property
-    def may_improve(self) -> bool:
-        """Whether Newton's method may go on from draws: nobody chose method, budget or stopping."""
-        return self.method == "auto" and self.budget is None and self.watch.stopping is None
 
     @property
     def _is_squared(self) -> bool:
@@ -217,6 +203,17 @@ class Trainer:
             every = math.ceil(budget / (_records(budget / n) if is_last else _FEWEST_RECORDS))
             more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
             return minimize_by_draws(self.rows.for_kernels, problem, self.method, budget, w0=w0, **more, **options)
+
+    @property
+    def _route(self) -> str:
+        """Which way was taken and why, in a line."""
+        n, d = self.rows.X.shape
+        of = f"{n} rows of {self.rows.row_length:.3g} non-zeros in {d} columns"
+        if not self.is_exact:
+            return f"draws: method={self.method!r} over {of}, with a budget or early stopping"
+        end = "to the last digit" if self._to_the_last_digit else f"to a duality gap of tol={self.watch.tol:g}"
+        why = "the data are in memory" if self.method == "auto" else "as method says"
+        return f"exact, by passes over {of}, {end}: {why}"
 
     @property
     def exact_solver(self) -> Newton:
