@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from stoic.errors import InvalidParameter
-from stoic.inners import GroupLoss, designs
+from stoic.inners import GroupLoss, designs, parted
 from stoic.losses import Huber
 
 RNG = np.random.default_rng(7)
@@ -177,6 +177,7 @@ def test_columns_of_mixed_number_types_are_taken():
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 def test_evaluating_everything_needs_far_less_memory_than_the_data(make, dtype, monkeypatch):
     monkeypatch.setattr(designs, "_MAX_ENTRIES", 4096)
+    monkeypatch.setattr(parted, "_BLOCK", 4096)
     inner = GroupLoss(make(np.ones((2000, 200), dtype=dtype)), np.ones(2000), np.arange(2000) % 4, intercept=True)
     w, batch = np.zeros(201), inner.everything()
     inner.value(w, batch)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from stoic.inners.blocks import means_over_blocks, require_one_block, sums_by
+from stoic.inners.blocks import IntArray, means_over_blocks, require_one_block, sums_by
 from stoic.inners.designs import Matrix, RowBatch
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
@@ -144,6 +144,22 @@ class GroupLoss(OverRows):
         other._design = make_design(X, intercept=self.intercept)  # noqa: SLF001 - of its own kind
         return other
 
+    def taken(self, rows: IntArray) -> "GroupLoss":
+        """Return some rows, at least one of positive weight in each group; they are copied."""
+        other = copy.copy(self)
+        other.X, other.y, other.n_samples = None, self.y[rows], len(rows)
+        weight = None if self.grouped_rows.weight is None else self.grouped_rows.weight[rows]
+        other.grouped_rows = GroupedRows(self.grouped_rows.codes[rows], self.n_groups, weight)
+        other._design = self._design.taken(rows)  # noqa: SLF001 - of its own kind
+        return other
+
+    def with_columns(self, columns: IntArray) -> "GroupLoss":
+        """Return the model of some coordinates of w, in ascending order; their columns are copied."""
+        other = copy.copy(self)
+        other.X, other._design = None, self._design.with_columns(columns)  # noqa: SLF001 - of its own kind
+        other.intercept = self.intercept and bool(len(columns)) and int(columns[-1]) == self.shape[1] - 1
+        return other
+
     def _checked_columns(self, center: Any, scale: Any) -> tuple[Vector | None, Vector | None]:
         """Return both, or neither where none is given."""
         if center is None and scale is None:
@@ -199,9 +215,7 @@ class GroupLoss(OverRows):
         It is at most the mean loss above its least value, equal to it for square loss, and bounded where slopes
         are, however large a target: the size that a change of the loss is to be compared with.
         """
-        slopes = self.loss.derivative(self.predict(w, batch), self.y)
-        terms = self.weighed(np.square(slopes) / (2.0 * self.loss.curvature))
-        return sums_by(self.grouped_rows.codes, terms, self.n_groups)
+        return self.steepness_at(self.predict(w, batch))
 
     def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the derivatives of the losses, of shape (blocks, p, d)."""
@@ -227,8 +241,29 @@ class GroupLoss(OverRows):
         return self.combine(self._curvatures(w, batch, q) * self.predict(v, batch), batch)
 
     def _curvatures(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
-        second: Any = self.loss.second_derivative  # type: ignore[attr-defined]  # the solver asks for it
-        return self.weighed(second(self.predict(w, batch), self.y)) * q.take(self.grouped_rows.codes)
+        return self.curvatures_at(self.predict(w, batch)) * q.take(self.grouped_rows.codes)
+
+    def curvatures_at(self, prediction: Vector) -> Vector:
+        """Return the second derivatives of the losses in the predictions of all rows, times the rows' shares."""
+        return self.weighed(self.loss.second_derivative(prediction, self.y))  # type: ignore[attr-defined]
+
+    def bent(self, curvatures: Vector, change: Vector) -> Vector:
+        """Return what a change of the predictions of all rows adds to `slopes_at`, to first order."""
+        return curvatures * change
+
+    def hessian_at(self, curvatures: Vector, q: Vector) -> Array:
+        """Return `hessian` at given curvatures."""
+        return self.gram(curvatures * q.take(self.grouped_rows.codes))
+
+    def diagonal_at(self, curvatures: Vector, q: Vector) -> Vector:
+        """Return `hessian_diagonal` at given curvatures."""
+        return self.gram_diagonal(curvatures * q.take(self.grouped_rows.codes))
+
+    def steepness_at(self, prediction: Vector) -> Vector:
+        """Return `steepness` at given predictions."""
+        slopes = self.loss.derivative(prediction, self.y)
+        terms = self.weighed(np.square(slopes) / (2.0 * self.loss.curvature))
+        return sums_by(self.grouped_rows.codes, terms, self.n_groups)
 
     def means_of(self, c: Array, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the rows times `c`, of shape (blocks, p, d); sums, of all rows."""

@@ -1,5 +1,6 @@
 """An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
@@ -59,6 +60,7 @@ class Metered:
         self.evaluations = 0
         self.kept: list[Drawn] = []
         self.is_keeping = False
+        self.deadline = math.inf  # by `time.perf_counter`, for steps that take long
 
     @property
     def inner(self) -> AnyInner:

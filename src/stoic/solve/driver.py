@@ -77,7 +77,8 @@ def minimize(
     callback : function of a record, optional
         Called with each record of the history; raising ``StopIteration`` stops the solve.
     evaluate_every : int, optional
-        Samples between two records; by default a fiftieth of the budget.
+        Samples between two records, evaluations where all data are drawn once (`newton`); by default a fiftieth of
+        the budget.
     tol : float, optional
         Stop when the answer moved by less than tol·max(1, ‖w‖) at three records in a row; records at which a
         solver had not updated its answer are passed over.
@@ -162,7 +163,7 @@ class _Run:
         self.meter = Metered(problem.inner, budget, w0)
         self.problem = problem.watched().with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
-        self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
+        self.seconds, self.quiet, self.recorded_count = 0.0, 0, -1
         self.history: list[Record] = []
         self.pilot_rows = PilotRows([], [])
         self.hindsight, self.shares_to_keep = Hindsight(problem, w0, budget), [0.25, 0.5]
@@ -207,17 +208,29 @@ class _Run:
 
     def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
         """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
+        self.meter.deadline = deadline
         try:
             while self.chunk.ending is None:
-                mark = (self.meter.samples // every + 1) * every
-                while self.chunk.ending is None and self.meter.samples < mark:
-                    self._advance(Limits(min(mark, self._next_look()), chunk_size, deadline))
+                mark = (self._counted // every + 1) * every
+                while self.chunk.ending is None and self._counted < mark:
+                    self._advance(self._limits(mark, chunk_size, deadline))
                     show(self.meter.samples, f"stage {self.chunk.stage + 1}")
-                if self.meter.samples != self.recorded_samples:
+                if self._counted != self.recorded_count:
                     self._observe()
         except KeyboardInterrupt:  # while observing
             self.chunk = self.chunk._replace(ending=Status.INTERRUPTED)
         _log.info("%s %d samples", self.chunk.ending, self.meter.samples)
+
+    @property
+    def _counted(self) -> int:
+        """What is counted between records: samples, or evaluations where all data are drawn once."""
+        uses_all_data = getattr(self.method, "uses_all_data", False)
+        return self.meter.evaluations if uses_all_data else self.meter.samples
+
+    def _limits(self, mark: int, chunk_size: int, deadline: float) -> Limits:
+        if getattr(self.method, "uses_all_data", False):
+            return Limits(self.meter.budget + 1, 1, deadline)
+        return Limits(min(mark, self._next_look()), chunk_size, deadline)
 
     def _next_look(self) -> int:
         """Keep the answers after a quarter and half of the run, and return when there is one to be kept next."""
@@ -242,7 +255,7 @@ class _Run:
         is_watched = bool(self.observers) or self.tol is not None  # only then has the answer to be known
         record = {**self._record(), **self._gap(), **(self._look() if is_watched else {})}
         self.history.append(record)
-        self.recorded, self.recorded_samples = self.chunk, self.meter.samples
+        self.recorded, self.recorded_count = self.chunk, self._counted
         if self.chunk.ending is None and self.quiet >= _QUIET_EVALUATIONS:
             self.chunk = self.chunk._replace(ending=Status.CONVERGED)
         if self.callback is not None:

@@ -1,52 +1,29 @@
-"""Newton's method over all data at hand: the exact optimum where the data are small."""
+"""Newton's method over all data at hand: the exact optimum of data in memory."""
 
-import math
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
 
 from stoic.checks import Count
 from stoic.errors import IncompatibleParts
+from stoic.inners.parted import one_blas_thread
 from stoic.losses import Squared
 from stoic.pilot import Pilot
 from stoic.problem import Problem
-from stoic.protocols import Array, Vector
-from stoic.regularizers import Terms, terms_of
+from stoic.protocols import Vector
+from stoic.regularizers import terms_of
 from stoic.solvers.base import Info, Settings, method
-
-Mask: TypeAlias = NDArray[np.bool_]
-
-_MOST_DENSE = 1000  # variables up to which the Hessian is formed
-_MOST_SQUARE = 1000  # entries of u up to which that of f is
-_ARMIJO, _MOST_HALVINGS = 1e-4, 50
-_EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that may be rounding
-_ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
-_NOTHING = 1e-8  # of F at the start: what counts as zero
-_SINGULAR = 1e-14  # of the diagonal: what makes a matrix definite that is so but for rounding
-_FIRST_DAMPING, _LEAST_DAMPING, _SMALL_DAMPING, _MOST_DAMPING = 1e-8, 1e-12, 1e-3, 1e6
-_MOST_PRODUCTS = 1000  # of conjugate gradients
+from stoic.solvers.newton_levels import started
+from stoic.solvers.newton_sets import has_sets, round_of
+from stoic.solvers.newton_steps import LARGE, NewtonState, advance
+from stoic.solvers.newton_sum import Sum, sum_of
 
 
-class NewtonState(NamedTuple):
-    """The iterate, the steps taken, the damping of the next, how much the last was to lower F, its size at w₀.
-
-    Done: another step would change nothing but rounding. Stuck: no step of any length lowers F.
-    """
-
-    w: Vector
-    t: int = 0
-    damping: float = _FIRST_DAMPING
-    promised: float = math.inf
-    first: float = 0.0
-    is_done: bool = False
-    is_stuck: bool = False
+GAP = 1e-9
+"""Of F at the start: how near to the optimum is near enough where a pass over the rows takes long."""
 
 
 @method("newton")
@@ -98,6 +75,7 @@ class Newton(Settings):
     """
 
     n_steps: Count = 200
+    gap: float | None = None
 
     @property
     def uses_all_data(self) -> bool:
@@ -143,158 +121,24 @@ class Newton(Settings):
 
     def step(self, problem: Problem, state: NewtonState, rng: Generator) -> tuple[NewtonState, Info]:  # noqa: ARG002
         """Take one step along the damped Newton direction."""
-        point = Point(problem, state.w, problem.inner.everything())
-        first = state.first if state.t else point.size
-        size = max(point.size, _NOTHING * first)
-        accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
-        direction = point.direction(state.damping, accuracy)
-        promised = -float(point.slope @ direction)
-        if not math.isfinite(promised):
-            return state._replace(w=np.full_like(state.w, np.nan)), Info()  # numbers too large to go on
-        w, halvings = point.search(direction, promised, matters=promised > _NEAR * size)
-        is_near = promised <= _NEAR * size and state.damping <= _SMALL_DAMPING  # a damped step promises little
-        is_done = promised <= _EXACT * size or (is_near and promised > 0.5 * state.promised)
-        damping = state.damping * (0.1 if halvings == 0 else 2.0**halvings)
-        is_stuck = halvings > _MOST_HALVINGS and damping > _MOST_DAMPING
-        damping = min(max(damping, _LEAST_DAMPING), _MOST_DAMPING)
-        return NewtonState(w, state.t + 1, damping, promised, first, is_done, is_stuck), Info()
+        if state.point is None:
+            state = self._started(problem, state)
+        sum_ = state.point.sum
+        gap = (GAP if is_large(sum_) else 0.0) if self.gap is None else self.gap
+        with one_blas_thread() if is_large(sum_) else nullcontext():
+            if has_sets(sum_):
+                return round_of(state, gap, sum_.lengths), Info()
+            return advance(state, gap), Info()
+
+    def _started(self, problem: Problem, state: NewtonState) -> NewtonState:
+        sum_ = sum_of(problem, problem.inner.everything())
+        point = sum_.at(state.w)
+        if not is_large(sum_):
+            return state._replace(point=point)
+        with one_blas_thread():
+            return started(point)
 
 
-class Point:
-    """F and its first two derivatives at w, over all data."""
-
-    def __init__(self, problem: Problem, w: Vector, data: Any) -> None:
-        inner = problem.inner
-        self.problem, self.w, self.data = problem, w, data
-        u = inner.value(w, self.data)[0]
-        self.u, self.q = u, problem.outer.gradient(u)
-        self.value = problem.outer.value(u) + problem.regularizer.value(w)
-        self.l1, self.l2, linear = cast("Terms", terms_of(problem.regularizer, w.size))
-        smooth = inner.vjp(w, self.data, self.q) + self.l2 * w + linear
-        self.slope = np.where(  # the one-sided derivatives of F, zero where both sides rise
-            w != 0.0, smooth + self.l1 * np.sign(w), np.sign(smooth) * np.maximum(np.abs(smooth) - self.l1, 0.0)
-        )
-        self.orthant = np.where(w != 0.0, np.sign(w), -np.sign(self.slope))
-
-    @cached_property
-    def size(self) -> float:
-        """The part of F that its slopes account for, or F itself where the inner part does not have it."""
-        inner: Any = self.problem.inner
-        if not hasattr(getattr(inner, "inner", inner), "steepness"):
-            return abs(self.value)
-        steepness = float(np.abs(self.q) @ inner.steepness(self.w, self.data))
-        return min(abs(self.value), steepness + abs(self.problem.regularizer.value(self.w)))
-
-    def direction(self, damping: float, accuracy: float) -> Vector:
-        """Return the Newton direction on the coordinates that are free to move; 0 where w is to stay at zero."""
-        free = (self.w != 0.0) | (self.slope != 0.0) | (self.l1 == 0.0)
-        direction, product = np.zeros_like(self.w), self._product()
-        flat = np.abs(self.slope) / max(1.0, float(np.linalg.norm(self.w)))  # curvature where there is none
-        if free.any():
-            if self.w.size <= _MOST_DENSE:
-                direction[free] = -_solve_densely(product, self.slope, free, damping, flat)
-            else:
-                diagonal = np.maximum(self._diagonal(product), flat)
-                direction[free] = -_solve_by_products(product, self.slope, free, damping, diagonal, accuracy)
-        direction[(self.l1 > 0.0) & (self.w == 0.0) & (direction * self.slope > 0.0)] = 0.0
-        return direction
-
-    def _diagonal(self, product: Callable[[Vector], Vector]) -> Vector:
-        """Return the diagonal of ∇²F, or the curvature along its slope where the inner part does not have it."""
-        inner: Any = self.problem.inner
-        if hasattr(getattr(inner, "inner", inner), "hessian_diagonal"):
-            z, curved = self.z, inner.hessian_diagonal(self.w, self.data, self.q)
-            return cast("Vector", curved + np.einsum("ik,ik->k", z, self._bent(z)) + self.l2)
-        along = float(self.slope @ product(self.slope)) / max(float(self.slope @ self.slope), 1e-300)
-        return np.full(self.w.shape, along)
-
-    def _bent(self, v: Array) -> Array:
-        """Return ∇²f(u) v; where p is large, the matrix is not formed."""
-        outer: Any = self.problem.outer
-        if self.u.size <= _MOST_SQUARE or not hasattr(outer, "hessian_product"):
-            return np.asarray(self._outer_hessian @ v)
-        return np.asarray(outer.hessian_product(self.u, v))
-
-    @cached_property
-    def _outer_hessian(self) -> Array:
-        return np.asarray(cast("Any", self.problem.outer).hessian(self.u))
-
-    @cached_property
-    def z(self) -> Array:
-        """The Jacobian of g."""
-        return np.asarray(self.problem.inner.jacobian(self.w, self.data)[0])
-
-    def _product(self) -> Callable[[Vector], Vector]:
-        """Return the function v ↦ ∇²F v."""
-        inner: Any = self.problem.inner
-        z = self.z
-        hessian = inner.hessian(self.w, self.data, self.q) if self.w.size <= _MOST_DENSE else None
-
-        def product(v: Vector) -> Vector:
-            curved = inner.hessian_product(self.w, self.data, self.q, v) if hessian is None else hessian @ v
-            return cast("Vector", curved + z.T @ self._bent(z @ v) + (self.l2 * v.T).T)
-
-        return product
-
-    def search(self, direction: Vector, promised: float, *, matters: bool) -> tuple[Vector, int]:
-        """Return the first point of w + p, w + p/2, … with a lower F, and how often the step was halved.
-
-        Where rounding hides a decrease that matters, F must not climb there as steeply as it fell at w.
-        """
-        slack = _ROUNDING * abs(self.value)
-        is_hidden = matters and promised <= _BLIND * abs(self.value)
-        for halvings in range(_MOST_HALVINGS + 1):
-            w = self.w + 0.5**halvings * direction
-            w[(self.l1 > 0.0) & (w * self.orthant < 0.0)] = 0.0
-            enough = _ARMIJO * 0.5**halvings * promised
-            falls = self._objective(w) <= self.value - enough + slack
-            if falls and not (is_hidden and self._climbs(w, direction, promised)):
-                return w, halvings
-        return self.w, _MOST_HALVINGS + 1
-
-    def _climbs(self, w: Vector, direction: Vector, promised: float) -> bool:
-        slope = Point(self.problem, w, self.data).slope
-        return float(slope @ direction) > (1.0 - _ARMIJO) * promised
-
-    def _objective(self, w: Vector) -> float:
-        u = self.problem.inner.value(w, self.data)[0]
-        return self.problem.outer.value(u) + self.problem.regularizer.value(w)
-
-
-def _solve_densely(
-    product: Callable[[Any], Any], slope: Vector, free: Mask, damping: float, flat: Vector
-) -> Vector:
-    """Solve with the diagonal scaled to one, so that no column's unit matters; NaN where the matrix overflows."""
-    matrix = product(np.eye(len(slope))[:, free])[free]
-    if not np.isfinite(matrix).all():
-        return np.full(len(matrix), np.nan)
-    diagonal = np.maximum(np.diag(matrix), flat[free])
-    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    matrix, ridge = scale[:, None] * matrix * scale, damping
-    while True:
-        try:
-            factor = cho_factor(matrix + ridge * np.eye(len(matrix)))
-        except LinAlgError:  # singular but for rounding
-            ridge = max(10.0 * ridge, _SINGULAR)
-        else:
-            return np.asarray(scale * cho_solve(factor, scale * slope[free]))
-
-
-def _solve_by_products(
-    product: Callable[[Vector], Vector],
-    slope: Vector,
-    free: Mask,
-    damping: float,
-    diagonal: Vector,
-    accuracy: float,
-) -> Vector:
-    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))[free]
-
-    def times(v: Vector) -> Vector:
-        whole = np.zeros_like(slope)
-        whole[free] = scale * v
-        return scale * product(whole)[free] + damping * v
-
-    n_free = int(np.count_nonzero(free))
-    system = LinearOperator((n_free, n_free), matvec=times, dtype=float)
-    return np.asarray(scale * cg(system, scale * slope[free], rtol=accuracy, maxiter=_MOST_PRODUCTS)[0])
+def is_large(sum_: Sum) -> bool:
+    """Whether a pass over the rows takes so long that fewer rows and threads pay."""
+    return sum_.rows is not None and sum_.entries > LARGE
