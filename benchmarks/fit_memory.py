@@ -26,7 +26,9 @@ def main() -> None:
         for model in _MODELS:
             command = [sys.executable, __file__, kind, model]
             found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
-            print(f"{kind:15} {model:8} {found['X']:7.0f} {found['peak']:15.0f} {found['seconds']:8.1f}", flush=True)
+            print(
+                f"{kind:15} {model:8} {found['X']:7.0f} {found['peak']:15.0f} {found['seconds']:8.1f}", flush=True
+            )
 
 
 def measure(kind: str, model: str) -> dict[str, float]:

@@ -23,7 +23,11 @@ def main() -> None:
     """Print a table."""
     warnings.simplefilter("ignore")
     names = ("Ridge", "HuberRegressor", "loss, 4.0", "loss, auto", "default")
-    print(f"{'rows':>6} {'columns':>7} {'groups':>6}" + "".join(f"{name + ' ms':>20}" for name in names) + "   ratios")
+    print(
+        f"{'rows':>6} {'columns':>7} {'groups':>6}"
+        + "".join(f"{name + ' ms':>20}" for name in names)
+        + "   ratios"
+    )
     for n, d, p in _SIZES:
         found = _times(_models(*_table(n, d, p)))
         shown = "".join(f"{1e3 * found[name]:20.1f}" for name in names)

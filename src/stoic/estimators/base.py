@@ -165,6 +165,7 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             trained = replace(trained, w=with_zeros(trained.problem, trained.w))
         last = trained.last
         reached = convergence(trained.problem, trained.w, start, self.tol, is_exact=trained.is_exact)
+        last.history[-1:] = [{**record, "duality_gap": reached.gap} for record in last.history[-1:]]
         self._keep_training(trained, trainer, frame, checked.X.dtype)
         self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
         self._report_convergence(last, reached, has_stopped=stopping is not None and stopping.has_stopped)

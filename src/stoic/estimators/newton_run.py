@@ -2,29 +2,32 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 
-from stoic.certificate.duality import duality_gap
 from stoic.engines.engine import Chunk, Limits, Status
 from stoic.engines.plain import run_chunk
 from stoic.errors import InvalidParameter
+from stoic.estimators.convergence import convergence
+from stoic.estimators.rows import TrainingRows
 from stoic.inners.metered import BudgetSpent, Metered
+from stoic.losses import Squared
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.messages import too_small_budget
 from stoic.solve.progress import progress_bar
 from stoic.solve.result import Record, Result
 from stoic.solvers.newton import Newton
+from stoic.solvers.newton_steps import NewtonState
+from stoic.solvers.newton_sum import sum_of
 
 if TYPE_CHECKING:
     from stoic.estimators.training import Trainer
 
-_CLOSE = 1e-3  # of F: the decrease of a step that is short
+_CLOSE = 2e-2  # of F: the decrease of a step that is short
 
 
 @dataclass
@@ -43,8 +46,8 @@ class NewtonRun:
     callback: Callable[[Record], None] | None = None
     chunk: Chunk = field(default_factory=lambda: Chunk(None))
     problem: Problem | None = None
-    samples: int = 0
-    evaluations: int = 0
+    counted: Any = None
+    meter: Any = None
     seconds: float = 0.0
     history: list[Record] = field(default_factory=list)
     rng: Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -52,19 +55,36 @@ class NewtonRun:
     def step(self, problem: Problem, w: Vector) -> Vector:
         """Return w after a step, the next one where the problem is that of the last."""
         began = time.perf_counter()
-        meter: Any = Metered(problem.inner, self.budget)
-        meter.charge(self.samples, self.evaluations)
-        counted = problem.with_inner(meter)
         if problem is not self.problem:
-            self.problem, self.chunk = problem, self.chunk._replace(state=self.solver.init(counted, w, self.rng))
+            self._turn_to(problem, w)
         limits = Limits(self.budget + 1, 1, np.inf)
         try:
-            self.chunk = run_chunk(self.solver, counted, meter, self.chunk, self.rng, limits)
+            self.chunk = run_chunk(self.solver, self.counted, self.meter, self.chunk, self.rng, limits)
         except BudgetSpent as spent:
             raise InvalidParameter(too_small_budget(self.budget, spent.needed, self.solver)) from None
-        self.samples, self.evaluations = meter.samples, meter.evaluations
         self.seconds += time.perf_counter() - began
         return self.solver.output(self.chunk.state)
+
+    def _turn_to(self, problem: Problem, w: Vector) -> None:
+        """Go on with another problem over the same rows, near the last one: not from fewer rows again."""
+        meter: Any = Metered(problem.inner, self.budget)
+        counted = problem.with_inner(meter)
+        if self.problem is None:
+            state: Any = self.solver.init(counted, w, self.rng)
+        else:
+            meter.charge(self.meter.samples, self.meter.evaluations)
+            last, point = self.chunk.state, sum_of(counted, meter.inner.everything()).at(w)
+            kept = {"matrix": last.matrix, "diagonal": last.diagonal, "age": last.age}
+            state = NewtonState(w, damping=last.damping, point=point, **kept)
+        self.problem, self.counted, self.meter = problem, counted, meter
+        self.chunk = self.chunk._replace(state=state, ending=None)
+
+    def objective(self, problem: Problem, rows: TrainingRows) -> Callable[[Vector], float]:
+        """Return the objective on the rows that a history is of; where they are all rows, the steps know it."""
+        if rows.for_history is rows:
+            return lambda _w: float(self.chunk.state.point.value)
+        inner: Any = problem.inner
+        return problem.with_inner(rows.for_history.inner(getattr(inner, "loss", Squared()))).objective
 
     @property
     def is_over(self) -> bool:
@@ -85,9 +105,10 @@ class NewtonRun:
 
     def record(self, w: Vector, observers: Mapping[str, Callable[[Vector], float]]) -> None:
         """Add a record after a step that has drawn something, and let the callback end the run."""
-        if self.chunk.ending is Status.INTERRUPTED or (self.history and self.samples == self.history[-1]["samples"]):
+        counts = {"samples": self.meter.samples, "evaluations": self.meter.evaluations, "seconds": self.seconds}
+        is_old = bool(self.history) and counts["evaluations"] == self.history[-1]["evaluations"]
+        if is_old or self.chunk.ending is Status.INTERRUPTED:
             return
-        counts = {"samples": self.samples, "evaluations": self.evaluations, "seconds": self.seconds}
         record = {**counts, "stage": 0, "truncated_y": 0.0, "truncated_z": 0.0}
         try:
             record |= {name: float(observe(w)) for name, observe in observers.items()}
@@ -99,32 +120,37 @@ class NewtonRun:
         except KeyboardInterrupt:
             self.chunk = self.chunk._replace(ending=Status.INTERRUPTED)
 
-    def result(self, w: Vector, *, is_reached: bool = False) -> Result:
-        """Return the result; what was asked for may be reached before the optimum is."""
+    def go_on(self, solver: Newton) -> None:
+        """Go on nearer to the optimum than the last solver would."""
+        self.solver = solver
+        self.chunk = self.chunk._replace(state=self.chunk.state._replace(is_done=False), ending=None)
+
+    def result(self, w: Vector) -> Result:
+        """Return the result."""
         status = self.chunk.ending
         if status in {None, Status.FINISHED}:
-            is_reached = is_reached or (self.is_done and not self.solver.fell_short(self.chunk.state))
+            is_reached = self.is_done and not self.solver.fell_short(self.chunk.state)
             status = Status.FINISHED if is_reached else Status.STEPS_SPENT
-        message = f"{status.value} {self.chunk.n_steps} steps, {self.samples} of {self.budget} samples."
-        counts = self.samples, self.evaluations, self.seconds, self.chunk.n_steps
+        message = f"{status.value} {self.chunk.n_steps} steps, {self.meter.samples} of {self.budget} samples."
+        counts = self.meter.samples, self.meter.evaluations, self.seconds, self.chunk.n_steps
         return Result(w, status, message, *counts, 0.0, 0.0, self.history, self.solver)
 
 
-def exact_solve(
-    trainer: "Trainer", problem: Problem, w: Vector, *, solver: Newton, goal: float | None, is_last: bool
-) -> Result:
-    """Return the minimum by Newton steps from w on; with a goal, the first point with such a duality gap."""
-    loss = getattr(problem.inner, "loss", trainer.loss_at(1.0))
+def exact_solve(trainer: "Trainer", problem: Problem, w: Vector, start: Vector, *, is_last: bool) -> Result:
+    """Return the minimum by Newton steps from w on, as near as is asked for, beside the objective at the start."""
+    loss, tol = getattr(problem.inner, "loss", trainer.loss_at(1.0)), trainer.watch.tol
     options = trainer.watch.options(loss, is_last=is_last)
-    run = NewtonRun(solver, trainer.exact_budget, options["callback"])
-    observers = {"objective": problem.with_inner(trainer.rows.for_history.inner(loss)).objective}
-    if goal is not None:
-        observers["duality_gap"] = partial(duality_gap, problem)
-    is_reached = False
+    run = NewtonRun(trainer.exact_solver, trainer.exact_budget, options["callback"])
+    observers = {"objective": run.objective(problem, trainer.rows), **options["observers"]}
     with progress_bar(run.budget, visible=trainer.watch.verbose) as show:
-        while not (run.is_over or run.is_done or is_reached):
+        while not run.is_over:
             w = run.step(problem, w)
-            show(run.samples, f"step {run.chunk.n_steps}")
-            run.record(w, {**observers, **options["observers"]})
-            is_reached = goal is not None and run.history[-1].get("duality_gap", np.inf) <= goal
-    return run.result(w, is_reached=is_reached)
+            show(run.meter.samples, f"step {run.chunk.n_steps}")
+            run.record(w, observers)
+            if run.is_done:
+                if trainer.to_the_last_digit or convergence(problem, w, start, tol).is_reached:
+                    break
+                if run.solver.gap is None:
+                    break
+                run.go_on(replace(run.solver, gap=None))
+    return run.result(w)

@@ -31,7 +31,7 @@ from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import Anchored
 from stoic.solve.result import Result
 
-_SOME_ROWS, _PROBES = 1000, 8
+_PROBES = 8
 _SET = 4.0  # the temperature "auto" where the first batch was one group, which says nothing about it
 _LEAST_SHARE = 0.05  # of a batch in the running loss of a group: losses of early weights are to be forgotten
 
@@ -117,7 +117,7 @@ def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, 
 
 def mean_curvature(rows: TrainingRows, loss: Loss, w: Vector) -> float:
     """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d."""
-    some = rows.sample(_SOME_ROWS)
+    some = rows.for_history
     is_wild = some.squares > outlier_size(some.squares)  # it would hold the weights for good
     some = some.part(~is_wild) if is_wild.any() else some
     zeros = np.zeros(len(some.y), dtype=np.intp)

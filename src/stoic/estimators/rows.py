@@ -93,7 +93,7 @@ class TrainingRows:
     def columns(self) -> Array:
         """Return the columns as an array, on the scale of the model."""
         X: Any = self.X
-        filled: Array = (X.toarray() if sparse.issparse(X) else X).astype(float, copy=False)
+        filled: Array = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
         return filled if self.scaling is None else (filled - self.scaling.center) / self.scaling.scale
 
     @property
@@ -146,6 +146,8 @@ class TrainingRows:
         rows = replace(self, y=y)
         rows.__dict__["_checked"] = self._checked.with_target(y)  # columns are not checked again
         rows.__dict__["for_kernels"] = self.for_kernels  # nor copied
+        if "squares" in self.__dict__:
+            rows.__dict__["squares"] = self.squares
         return rows
 
     def part(self, chosen: NDArray[Any]) -> "TrainingRows":

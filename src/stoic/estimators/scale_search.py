@@ -5,7 +5,7 @@ leads next to :math:`\hat w(s)` soon, so the scale follows after each: by a seca
 (s, h), which is the fixed point's own Newton step where h is smooth. The search ends where a step changes neither.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stoic.estimators.newton_run import NewtonRun
@@ -14,12 +14,12 @@ from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.progress import progress_bar
 from stoic.solve.result import Result
-from stoic.solvers.newton import Newton
 
 if TYPE_CHECKING:
     from stoic.estimators.training import Trainer
 
 _MOST_ROUNDS, SETTLED = 40, 1e-8  # changes of the scale; the last one, as a part of it
+_GAP = 1e-12  # of F: of an average that only tells the scale, and where the last solve starts
 _STEEPEST = 0.5  # slope of h that a secant is trusted with
 
 
@@ -51,26 +51,27 @@ class Secant:
 def exact_average(trainer: "Trainer", w: Vector, shares: Vector) -> tuple[Vector, float, Result]:
     """Return the average fit from w on, the scale of its residuals, and the solve."""
     callback = trainer.watch.options(trainer.loss_at(1.0), is_last=False)["callback"]
-    run = NewtonRun(trainer.exact_solver, trainer.exact_budget, callback)
-    scale, secant, rounds, start = 1.0, Secant(), 0, w
+    solver = trainer.exact_solver
+    run = NewtonRun(replace(solver, gap=max(solver.gap or 0.0, _GAP)), trainer.exact_budget, callback)
+    scale, secant, rounds = 1.0, Secant(), 0
     rows, problem = trainer.rows.within_reach(w, trainer.loss_at(scale)), None
     with progress_bar(run.budget, visible=trainer.watch.verbose) as show:
         while True:
             if problem is None:
                 loss = trainer.loss_at(scale)
                 problem = Problem(rows.inner(loss), Linear(shares), trainer.regularizer)
-                on_sample = problem.with_inner(rows.for_history.inner(loss))
+                observers = {"objective": run.objective(problem, rows)}
             w = run.step(problem, w)
-            show(run.samples, "average")
-            run.record(w, {"objective": on_sample.objective})
+            show(run.meter.samples, "average")
+            run.record(w, observers)
             found = trainer.scale_of(w) if trainer.has_scale else scale
             if run.is_over:
                 break
             if abs(found - scale) > trainer.scale_tol * scale and rounds < _MOST_ROUNDS:
                 if run.is_close:
                     scale, rounds, problem = secant.after(scale, found), rounds + 1, None
-            elif run.is_done or trainer.is_near(problem, w, start):
+            elif run.is_done:
                 if not trainer.reaches(rows, w):
                     break
                 rows, problem = trainer.rows.within_reach(w, loss), None
-    return w, scale if rounds == _MOST_ROUNDS else found, run.result(w, is_reached=not run.is_over)
+    return w, scale if rounds == _MOST_ROUNDS else found, run.result(w)

@@ -8,7 +8,6 @@ from typing import Literal
 
 from numpy.random import Generator
 
-from stoic.estimators.convergence import convergence
 from stoic.estimators.drawing import minimize_by_draws
 from stoic.estimators.newton_run import exact_solve
 from stoic.estimators.protection import Levels, Protection, Yardstick
@@ -33,6 +32,7 @@ _FIRST_SHARE = 0.2  # of the budget, for the average
 _PATIENCE = 10.0  # with square loss, whose slopes have no bound, and where nearly the worst group alone counts
 _FEWEST_RECORDS, _MOST_RECORDS = 5, 50
 _OF_MANY_COLUMNS = 1.0  # the temperature where a path would take minutes
+_FEW, _OF_TOL = 1e-14, 0.1  # gaps that end Newton's method: of F, where data are few, and of tol
 _EXACT_EPOCHS = 10_000  # which end no exact solve
 _LEAST_SCALE = 1e-6  # of the targets' spread: where a model fits more than half of the rows exactly
 
@@ -171,14 +171,11 @@ class Trainer:
     @property
     def scale_tol(self) -> float:
         """The change of the scale, as a part of it, that ends the search for it."""
-        return SETTLED if self._to_the_last_digit else max(float(self.watch.tol or 0.0), SETTLED)
-
-    def is_near(self, problem: Problem, w: Vector, start: Vector) -> bool:
-        """Whether the gap of w is as small as is asked for, where the data are many; of few, the optimum is found."""
-        return not self._to_the_last_digit and convergence(problem, w, start, self.watch.tol).is_reached
+        return SETTLED if self.to_the_last_digit else max(float(self.watch.tol or 0.0), SETTLED)
 
     @property
-    def _to_the_last_digit(self) -> bool:
+    def to_the_last_digit(self) -> bool:
+        """Whether the optimum is found but for rounding: where the data are few, or the user chose the method."""
         return self.method != "auto" or self.rows.are_few(1.0)
 
     @property
@@ -188,9 +185,8 @@ class Trainer:
     def solve(self, problem: Problem, w0: Vector, start: Vector, *, share: float, is_last: bool) -> Result:
         """Minimize from w0 on, with a share of the budget; all of it for Newton's method, which stops by itself."""
         if self.is_exact:
-            goal = None if self._to_the_last_digit else float(self.watch.tol or 0.0) * problem.objective(start)
             with one_blas_thread():
-                return exact_solve(self, problem, w0, solver=self.exact_solver, goal=goal, is_last=is_last)
+                return exact_solve(self, problem, w0, start, is_last=is_last)
         n = self.rows.X.shape[0]
         loss = getattr(problem.inner, "loss", self.loss_at(1.0))
         options = self.watch.options(loss, is_last=is_last)
@@ -211,14 +207,16 @@ class Trainer:
         of = f"{n} rows of {self.rows.row_length:.3g} non-zeros in {d} columns"
         if not self.is_exact:
             return f"draws: method={self.method!r} over {of}, with a budget or early stopping"
-        end = "to the last digit" if self._to_the_last_digit else f"to a duality gap of tol={self.watch.tol:g}"
+        end = "to the last digit" if self.to_the_last_digit else f"to a duality gap of tol={self.watch.tol:g}"
         why = "the data are in memory" if self.method == "auto" else "as method says"
         return f"exact, by passes over {of}, {end}: {why}"
 
     @property
     def exact_solver(self) -> Newton:
         """The exact solver, as the user gave it or by default."""
-        return self.method if isinstance(self.method, Newton) else Newton()
+        if isinstance(self.method, Newton):
+            return self.method
+        return Newton(gap=_FEW if self.to_the_last_digit else _OF_TOL * float(self.watch.tol or 0.0))
 
     @property
     def exact_budget(self) -> int:
