@@ -46,7 +46,7 @@ def _is_own(kind: type) -> bool:
 
 def is_finite(returned: Any) -> bool:
     """Whether no entry is infinite or NaN, by one sum; a sum of finite numbers may overflow as well."""
-    return math.isfinite(float(np.sum(returned)))
+    return math.isfinite(np.add.reduce(returned, axis=None))
 
 
 def is_ordinary(point: Vector) -> bool:
