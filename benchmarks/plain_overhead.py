@@ -137,7 +137,9 @@ def by_hand(own: Own, method: str, m: int) -> np.ndarray:
 
 def main() -> None:
     """Print a table."""
-    print(f"{'problem':18} {'method':6} {'batch':>5} {'bare µs':>9} {'plain µs':>9} {'ratio':>6}  difference of answers")
+    print(
+        f"{'problem':18} {'method':6} {'batch':>5} {'bare µs':>9} {'plain µs':>9} {'ratio':>6}  difference of answers"
+    )
     for name, own in problems().items():
         for method in ("SCGD", "SCSC"):
             for m in _BATCHES:
@@ -150,7 +152,10 @@ def main() -> None:
                         seconds[kind].append((time.perf_counter() - began) / _STEPS)
                 bare, plain = (1e6 * statistics.median(seconds[kind]) for kind in ("bare", "plain"))
                 apart = float(np.abs(answers["bare"] - answers["plain"]).max())
-                print(f"{name:18} {method:6} {m:5d} {bare:9.1f} {plain:9.1f} {plain / bare:6.2f}  {apart:.0e}", flush=True)
+                print(
+                    f"{name:18} {method:6} {m:5d} {bare:9.1f} {plain:9.1f} {plain / bare:6.2f}  {apart:.0e}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

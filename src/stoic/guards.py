@@ -1,7 +1,7 @@
 """Guards of the user's functions: NaN and infinity are an overflow, or an error that names the sample."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol
@@ -40,8 +40,8 @@ def is_foreign(part: object) -> bool:
 
 
 @cache
-def _is_own(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+def _is_own(kind: Hashable) -> bool:
+    return str(kind.__module__).partition(".")[0] == __name__.partition(".")[0]
 
 
 def is_finite(returned: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Newton steps of an exact fit, counted and recorded as `minimize` does, on one problem or on one after another."""
+"""Newton steps of an exact fit, counted and recorded as by `minimize`, on one problem or one after another."""
 
 import time
 from collections.abc import Callable, Mapping

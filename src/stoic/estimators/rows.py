@@ -59,7 +59,7 @@ class TrainingRows:
         return max(1.0, n_entries / len(self.y))
 
     def are_few(self, patience: float) -> bool:
-        """Whether Newton's method takes a moment, by non-zeros; it is used too for classes, which have no kernels."""
+        """Whether Newton's method takes a moment, by non-zeros; it is used too where there are no kernels."""
         n, d = self.X.shape
         work = n * self.row_length / _SMALL_BY_PRODUCTS
         if d <= _MOST_DENSE:
@@ -93,7 +93,7 @@ class TrainingRows:
     def columns(self) -> Array:
         """Return the columns as an array, on the scale of the model."""
         X: Any = self.X
-        filled: Array = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
+        filled: Array = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=float)
         return filled if self.scaling is None else (filled - self.scaling.center) / self.scaling.scale
 
     @property
@@ -163,9 +163,8 @@ class TrainingRows:
     def sample(self, size: int) -> "TrainingRows":
         """Return up to `size` rows that count, as many of each group; which, is drawn once and for all."""
         most = max(1, size // self.n_groups)
-        if len(self.y) <= size and (self.weight is None or self.weight.all()):
-            if np.bincount(self.codes, minlength=self.n_groups).max() <= most:
-                return self
+        if (self.weight is None or self.weight.all()) and np.bincount(self.codes).max() <= most:
+            return self
         counted = np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight)
         shuffled = np.random.default_rng(0).permutation(counted)
         parts = rows_by_group(self.codes[shuffled], self.n_groups)

@@ -141,8 +141,8 @@ class Scaling:
         """Return X scaled, in its own precision and form, and what is left to be done with it.
 
         All is done in an array; rows lie together then, those of data frames lie across memory. Of a CSR matrix
-        all is left, but for columns of which it would cost digits. So it is of a large array that may be left as it
-        is and has no such column.
+        all is left, but for columns of which it would cost digits. So it is of a large array that may be left
+        as it is and has no such column.
         """
         if self.is_none:
             return (X if sparse.issparse(X) else np.ascontiguousarray(X)), None

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.random import Generator
 
@@ -15,7 +15,7 @@ from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scale_search import SETTLED, exact_average
 from stoic.estimators.scales import spread, weighted_quantile
 from stoic.estimators.temperatures import MOST_COLUMNS, TemperaturePath, temperature_path
-from stoic.estimators.threads import one_blas_thread
+from stoic.inners.parted import one_blas_thread
 from stoic.estimators.watching import Watch, is_ended
 from stoic.estimators.wild import is_reached
 from stoic.losses import Loss, Squared
@@ -161,7 +161,7 @@ class Trainer:
     def is_exact(self) -> bool:
         """Whether the optimum is found by Newton's method, from passes over all rows.
 
-        It is unless the user has chosen a method, or limits the rows to draw or stops early while the rows are many.
+        It is so unless the user chose a method, or limits the rows to draw or stops early while the rows are many.
         """
         if self.method != "auto":
             return self.method == "newton" or isinstance(self.method, Newton)
@@ -183,13 +183,13 @@ class Trainer:
         return isinstance(self.loss_at(1.0), Squared)
 
     def solve(self, problem: Problem, w0: Vector, start: Vector, *, share: float, is_last: bool) -> Result:
-        """Minimize from w0 on, with a share of the budget; all of it for Newton's method, which stops by itself."""
+        """Minimize from w0 on with a share of the budget; all of it for Newton's method, which stops by itself."""
         if self.is_exact:
             with one_blas_thread():
                 return exact_solve(self, problem, w0, start, is_last=is_last)
         n = self.rows.X.shape[0]
         loss = getattr(problem.inner, "loss", self.loss_at(1.0))
-        options = self.watch.options(loss, is_last=is_last)
+        options: dict[str, Any] = self.watch.options(loss, is_last=is_last)
         on_sample = problem.with_inner(self.rows.for_history.inner(loss))
         options["observers"] = {"objective": on_sample.objective, **options["observers"]}
         with one_blas_thread():
@@ -197,7 +197,7 @@ class Trainer:
             default = self.rows.default_budget(_PATIENCE if is_hard else 1.0)
             budget = max(1, int((default if self.budget is None else self.budget) * share))
             every = math.ceil(budget / (_records(budget / n) if is_last else _FEWEST_RECORDS))
-            more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
+            more: dict[str, Any] = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
             return minimize_by_draws(self.rows.for_kernels, problem, self.method, budget, w0=w0, **more, **options)
 
     @property

@@ -200,7 +200,7 @@ class GroupLoss(OverRows):
 
     def joined(self, batches: Sequence[RowBatch]) -> RowBatch:
         """Return drawn batches as one, those of each group one after another."""
-        return RowBatch(np.concatenate([batch.rows for batch in batches], axis=1))  # type: ignore[arg-type]
+        return RowBatch(np.concatenate([batch.rows for batch in batches], axis=1))
 
     def cost(self, size: int) -> int:
         """Return p times `size`."""
