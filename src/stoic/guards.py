@@ -1,7 +1,7 @@
 """Guards of the user's functions: NaN and infinity are an overflow, or an error that names the sample."""
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol
@@ -34,14 +34,14 @@ class PerSample(Protocol):
 
 def is_foreign(part: object) -> bool:
     """Whether a part, or the loss that it applies, is not this library's own."""
-    if not _is_own(type(part)) or hasattr(part, "place"):
+    if not _is_own(type(part).__module__) or hasattr(part, "place"):
         return True
     return any(is_foreign(getattr(part, name)) for name in ("loss", "regularizer") if hasattr(part, name))
 
 
 @cache
-def _is_own(kind: Hashable) -> bool:
-    return str(kind.__module__).partition(".")[0] == __name__.partition(".")[0]
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]
 
 
 def is_finite(returned: Any) -> bool:

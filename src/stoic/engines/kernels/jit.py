@@ -96,7 +96,7 @@ def allocating_kernel(function: Function) -> Function:
 
 
 def _cached(function: Function, **options: bool | set[str]) -> Function:
-    dispatcher = _numba.njit(nogil=True, error_model="numpy", **options)(function)
+    dispatcher = _numba.njit(nogil=True, no_cfunc_wrapper=True, error_model="numpy", **options)(function)
     if not _config.DISABLE_JIT:
         settings = {name: sorted(value) if isinstance(value, set) else value for name, value in options.items()}
         dispatcher._cache = _Cache(function, settings)  # noqa: SLF001 - what enable_caching() does, with our cache
