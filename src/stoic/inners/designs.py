@@ -96,14 +96,10 @@ class Design(ABC):
 
     def sums_by(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
         """Return the sums of all rows times c by their codes, of shape (n_groups, d)."""
-        total = np.zeros((n_groups, self.d))
-        for part in self._parts(self.n_rows):
-            entries = c[part], codes[part], np.arange(len(c[part]) + 1)
-            inside: Any = sparse.csr_array(entries, shape=(len(c[part]), n_groups)).T @ self.X[part]
-            total[:, : self.X.shape[1]] += inside.toarray() if hasattr(inside, "toarray") else inside
-        if self.intercept:
-            total[:, -1] = sums_by(codes, c, n_groups)
-        return total
+        inside = self._all.sums_by(codes, c, n_groups)
+        if not self.intercept:
+            return inside
+        return np.column_stack([inside, sums_by(codes, c, n_groups)])
 
     def gram(self, c: Vector) -> Array:
         """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
@@ -121,8 +117,10 @@ class Design(ABC):
         return np.append(inside, c.sum()) if self.intercept else inside
 
     def taken(self, rows: IntArray) -> "Design":
-        """Return the design of some rows, copied."""
-        return self.like(self.X[rows], intercept=self.intercept)
+        """Return the design of some rows, copied; those of an array that follow each other are a view."""
+        first, n = int(rows[0]), len(rows)
+        is_range = int(rows[-1]) == first + n - 1 and bool((np.diff(rows) == 1).all())
+        return self.like(self.X[first : first + n] if is_range else self.X[rows], intercept=self.intercept)
 
     def with_columns(self, columns: IntArray) -> "Design":
         """Return the design of some columns, copied; the last number may stand for the intercept, if there is one."""

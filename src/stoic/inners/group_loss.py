@@ -248,9 +248,19 @@ class GroupLoss(OverRows):
     def _curvatures(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
         return self.curvatures_at(self.predict(w, batch)) * q.take(self.grouped_rows.codes)
 
-    def curvatures_at(self, prediction: Vector) -> Vector:
-        """Return the second derivatives of the losses in the predictions of all rows, times the rows' shares."""
-        return self.weighed(self.loss.second_derivative(prediction, self.y))  # type: ignore[attr-defined]
+    def curvatures_at(self, prediction: Vector, blend: float = 0.0) -> Vector:
+        """Return the second derivatives of the losses in the predictions of all rows, times the rows' shares.
+
+        Where one is zero, `blend` of ℓ′/(t − y) takes its place: all of it is the curvature of a parabola that lies
+        above the loss, as in iteratively reweighted least squares.
+        """
+        second: Any = self.loss.second_derivative(prediction, self.y)  # type: ignore[attr-defined]
+        if blend > 0.0 and not second.all():
+            residual = prediction - self.y
+            outside = (second == 0.0) & (residual != 0.0)
+            slopes = self.loss.derivative(prediction, self.y)
+            second = np.where(outside, blend * slopes / np.where(outside, residual, 1.0), second)
+        return self.weighed(second)
 
     def bent(self, curvatures: Vector, change: Vector) -> Vector:
         """Return what a change of the predictions of all rows adds to `slopes_at`, to first order."""

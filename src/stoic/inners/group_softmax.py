@@ -156,7 +156,7 @@ class GroupSoftmax:
         c = self._weights(q)[:, None] * curvatures * (1.0 - curvatures)
         return np.stack([self.one.gram_diagonal(one) for one in c.T.copy()], axis=-1).ravel()
 
-    def curvatures_at(self, prediction: Array) -> Array:
+    def curvatures_at(self, prediction: Array, blend: float = 0.0) -> Array:  # noqa: ARG002 - they are positive
         """Return the probabilities of all classes, of which second derivatives are made."""
         share: Array = softmax(prediction, axis=-1)
         return share

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from stoic.inners.blocks import block_bounds
+from stoic.inners.blocks import IntArray, block_bounds
 from stoic.protocols import Array, Vector
 
 _PART, _MOST_PARTS, _MOST_THREADS = 1 << 18, 16, 4  # stored numbers of a part at least
@@ -96,6 +96,22 @@ class Parted:
             return _sum([part.T @ own[rows] for rows, part in self._blocks(k)], self.X.shape[1])
 
         return _sum(self._each(of_part), self.X.shape[1])
+
+    def sums_by(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
+        """Return the sums of the rows times c by their codes, of shape (n_groups, d)."""
+        if n_groups == 1:
+            return self.transposed_times(c)[None]
+
+        def of_part(k: int) -> Array:
+            own, numbers = (one[self.bounds[k] : self.bounds[k + 1]] for one in (c, codes))
+            total = np.zeros((n_groups, self.X.shape[1]))
+            for rows, part in self._blocks(k):
+                entries = own[rows], numbers[rows], np.arange(rows.stop - rows.start + 1)
+                inside: Any = sparse.csr_array(entries, shape=(part.shape[0], n_groups)).T @ part
+                total += inside.toarray() if sparse.issparse(inside) else inside
+            return total
+
+        return np.asarray(sum(self._each(of_part)))
 
     def gram(self, c: Vector) -> Array:
         """Return Xᵀ diag(c) X."""

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from stoic.protocols import Array, Vector
-from stoic.solvers.newton_sum import Point, one_sided
+from stoic.solvers.newton_sum import Point, Product, one_sided
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -21,28 +21,50 @@ _SOLVED = 1e-8  # of the decrease of the first round: what ends them
 
 
 class Direction(NamedTuple):
-    """A direction, the decrease that F's slopes promise along it, and the change of the predictions if it is known."""
+    """A direction, twice the decrease that is promised along it, and what is known at its end.
+
+    That is the change of the predictions, and the slopes that a model foresees, the L1 term left out.
+    """
 
     p: Vector
     promised: float
     change: Any = None
+    foreseen: Callable[[Vector], Vector] | None = None
+
+
+class Quadratic(NamedTuple):
+    """The model of a function with an L1 term at w: its slopes and Hessian, and what stands for one that is zero."""
+
+    w: Vector
+    smooth: Vector
+    matrix: Array
+    l1: Vector
+    flat: Vector
 
 
 def by_matrix(point: Point, matrix: Array, damping: float) -> Direction:
-    """Return the minimizer of the quadratic model with a matrix, damped in proportion to its diagonal.
+    """Return the minimizer of the quadratic model with a matrix, damped in proportion to its diagonal."""
+    model = Quadratic(point.w, point.smooth, matrix, point.sum.terms.l1, point.flat)
+    return Direction(*minimum(model, damping))
+
+
+def minimum(model: Quadratic, damping: float) -> tuple[Vector, float]:
+    """Return the way to the minimizer of a quadratic model, and the decrease that its slopes promise.
 
     The diagonal is scaled to one, so that no column's unit matters. NaN where the matrix overflows.
     """
+    w, smooth, matrix, l1, flat = model
     if not np.isfinite(matrix).all():
-        return Direction(np.full(len(matrix), np.nan), np.nan)
-    diagonal = np.maximum(matrix.diagonal(), point.flat)
+        return np.full(len(matrix), np.nan), np.nan
+    diagonal = np.maximum(matrix.diagonal(), flat)
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     scaled = scale[:, None] * matrix * scale
-    if not point.sum.has_l1:
-        p = scale * _solve(scaled, -scale * point.slope, damping)
-        return Direction(p, -float(point.slope @ p))
+    if not l1.any():
+        p = scale * _solve(scaled, -scale * smooth, damping)
+        return p, -float(smooth @ p)
     scaled.flat[:: len(scaled) + 1] += damping
-    return _with_l1(point, scaled, scale)
+    p = _with_l1(model, scaled, scale)
+    return p, -float(smooth @ p) - float(l1 @ (np.abs(w + p) - np.abs(w)))
 
 
 def _solve(matrix: Array, b: Vector, ridge: float) -> Vector:
@@ -58,10 +80,10 @@ def _solve(matrix: Array, b: Vector, ridge: float) -> Vector:
         ridge = max(10.0 * ridge, _SINGULAR)
 
 
-def _with_l1(point: Point, matrix: Array, scale: Vector) -> Direction:
-    """Return the minimizer of a quadratic model plus the L1 term, sign by sign; in units of the matrix."""
-    l1, start = scale * point.sum.terms.l1, point.w / scale
-    smooth, v, moved, first = scale * point.smooth, point.w / scale, np.zeros_like(start), 0.0
+def _with_l1(model: Quadratic, matrix: Array, scale: Vector) -> Vector:
+    """Return the way to the minimizer of a quadratic model plus the L1 term, sign by sign."""
+    l1, start = scale * model.l1, model.w / scale
+    smooth, v, first = scale * model.smooth, start, 0.0
     for _ in range(_MOST_ROUNDS):
         slope = one_sided(smooth, v, l1)
         free = (v != 0.0) | (slope != 0.0) | (l1 == 0.0)
@@ -77,16 +99,10 @@ def _with_l1(point: Point, matrix: Array, scale: Vector) -> Direction:
         first = first or gain
         v = v + step
         v[(l1 > 0.0) & (np.abs(v) <= 1e-14 * np.abs(step))] = 0.0
-        moved = v - start
-        smooth = scale * point.smooth + matrix @ moved
+        smooth = scale * model.smooth + matrix @ (v - start)
         if gain <= _SOLVED * first:
             break
-    p = scale * moved
-    p[(v == 0.0)] = -point.w[v == 0.0]
-    reach = point.w + p
-    l1 = point.sum.terms.l1
-    gain = -float(point.smooth @ p) - float(l1 @ (np.abs(reach) - np.abs(point.w)))
-    return Direction(p, gain)
+    return np.asarray(np.where(v == 0.0, -model.w, scale * (v - start)))
 
 
 def _signed_step(matrix: Array, slope: Vector, v: Vector, p: Vector, l1: Vector) -> Vector | None:
@@ -109,7 +125,9 @@ def _signed_step(matrix: Array, slope: Vector, v: Vector, p: Vector, l1: Vector)
     return step if curved <= -along else np.asarray(-along / curved * step)
 
 
-def by_products(point: Point, damping: float, accuracy: float, diagonal: Vector) -> tuple[Direction, int]:
+def by_products(
+    point: Point, damping: float, accuracy: float, diagonal: Vector, blend: float
+) -> tuple[Direction, int]:
     """Return the direction of conjugate gradients on the coordinates that are free to move, and their number.
 
     They end where the residual is small enough, or the time is over: each point on their way is a descent.
@@ -120,7 +138,7 @@ def by_products(point: Point, damping: float, accuracy: float, diagonal: Vector)
         free = (point.w != 0.0) | (slope != 0.0) | (l1 == 0.0)
     diagonal = np.maximum(diagonal, point.flat)
     inverse = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
-    p, change, n = _conjugate(point, -slope, inverse, free, damping, accuracy)
+    p, change, n = _conjugate(point, point.product(blend), inverse, free, damping, accuracy)
     if not point.sum.has_l1:
         return Direction(p, -float(slope @ p), change), n
     step = _within_orthant(point, p)
@@ -141,10 +159,9 @@ def _within_orthant(point: Point, p: Vector) -> Vector:
 
 
 def _conjugate(
-    point: Point, b: Vector, inverse: Vector, free: Mask | None, damping: float, accuracy: float
+    point: Point, product: Product, inverse: Vector, free: Mask | None, damping: float, accuracy: float
 ) -> tuple[Vector, Any, int]:
-    product: Callable[[Vector], tuple[Vector, Any]] = point.product()
-    r = b.copy() if free is None else np.where(free, b, 0.0)
+    r = -point.slope if free is None else np.where(free, -point.slope, 0.0)
     x, change = np.zeros_like(r), None
     z = inverse * r
     v, rz = z, float(r @ z)

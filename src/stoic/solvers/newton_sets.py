@@ -6,8 +6,8 @@ import numpy as np
 
 from stoic.inners.group_loss import GroupLoss
 from stoic.protocols import Vector
-from stoic.solvers.newton_steps import EXACT, MOST_DENSE, NewtonState, advance
-from stoic.solvers.newton_sum import RowsPoint, Sum
+from stoic.solvers.newton_steps import EXACT, NewtonState, advance
+from stoic.solvers.newton_sum import MOST_DENSE, RowsPoint, Sum
 
 _FEWEST, _GROWTH = 100, 1.0  # variables that join in a round, at least and beside those that are not zero
 _SHARE = 0.03  # of what the variables of a round promise first: what is left when it ends

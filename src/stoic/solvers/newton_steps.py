@@ -5,17 +5,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stoic.losses import Absolute, Huber, Quantile
 from stoic.protocols import Array, Vector
 from stoic.solvers.newton_directions import Direction, by_matrix, by_products
-from stoic.solvers.newton_sum import Point, RowsPoint, Sum
+from stoic.solvers.newton_model import Bends, bends_at, by_model, corrected, has_model
+from stoic.solvers.newton_sum import MOST_DENSE, Point, RowsPoint, Sum
 
-MOST_DENSE = 1000  # variables up to which the Hessian is formed
 LARGE = 1 << 20  # stored numbers from which on it is kept from step to step
 _ARMIJO, _MOST_HALVINGS = 1e-4, 50
 EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that may be rounding
 _ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
 _NOTHING = 1e-8  # of F at the start: what counts as zero
 _FIRST_DAMPING, _LEAST_DAMPING, _SMALL_DAMPING, _MOST_DAMPING = 1e-8, 1e-12, 1e-3, 1e6
+_LEAST_BLEND = 0.02
+_SLOW = 0.5  # of the last promise: one that shows that what is kept is worn out
 _FRESH = 1e-9  # of the size of F: promises below which predictions and Hessians are formed anew
 _STEEP = 0.3  # of the slope at the start of a step: one at its end that a better length would avoid
 _LONGEST = 4.0
@@ -39,7 +42,12 @@ class NewtonState(NamedTuple):
     is_done: bool = False
     is_stuck: bool = False
     point: Point | None = None
+    bends: Bends | None = None
     matrix: Array | None = None
+    keeps: bool = False
+    before: float = math.inf
+    is_rough: bool = False
+    blend: float = 0.0
     diagonal: Vector | None = None
     age: int = 0
 
@@ -57,17 +65,30 @@ def advance(state: NewtonState, gap: float) -> NewtonState:
     is_near = promised <= _NEAR * size and state.damping <= _SMALL_DAMPING  # a damped step promises little
     is_done = promised <= EXACT * size or (is_near and promised > 0.5 * state.promised)
     is_done = is_done or (0.5 * promised <= gap * first and state.damping <= _SMALL_DAMPING and halvings == 0)
-    damping = state.damping * (0.1 if halvings == 0 else 2.0**halvings)
+    failed = halvings > 0 and not (state.blend == 0.0 and _can_blend(point))  # else parabolas above come first
+    damping = state.damping * (2.0**halvings if failed else 0.1)
     is_stuck = halvings > _MOST_HALVINGS and damping > _MOST_DAMPING
     damping = min(max(damping, _LEAST_DAMPING), _MOST_DAMPING)
     state = state._replace(
-        w=new.w, t=state.t + 1, damping=damping, promised=promised, is_done=is_done, is_stuck=is_stuck, point=new
-    )
-    if state.matrix is not None and not is_done:
-        state = _updated(state, point, new, halvings, promised / size if size else 0.0)
+        before=state.promised, w=new.w, t=state.t + 1, damping=damping, promised=promised, is_done=is_done, is_stuck=is_stuck, point=new,
+        is_rough=state.is_rough or halvings > 0, blend=_blended(state.blend, halvings) if _can_blend(point) else 0.0,
+    )  # fmt: skip
+    if state.keeps and not is_done:
+        state = _kept(state, direction, point, new, size)
     if promised <= _FRESH * size and not is_done and isinstance(new, RowsPoint):
         state = state._replace(point=new.sum.at(new.w))  # without the rounding of many steps
     return state
+
+
+def _can_blend(point: Point) -> bool:
+    return isinstance(getattr(point.sum.rows, "loss", None), Huber | Absolute | Quantile)
+
+
+def _blended(blend: float, halvings: int) -> float:
+    """Return how much of the parabolas above the losses the next step takes: all of them after a failure."""
+    if halvings:
+        return min(1.0, 10.0 * blend) or 1.0
+    return 0.3 * blend if blend > _LEAST_BLEND else 0.0
 
 
 def keeps_matrix(sum_: Sum) -> bool:
@@ -78,29 +99,45 @@ def keeps_matrix(sum_: Sum) -> bool:
 
 def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tuple[Direction, NewtonState]:
     if point.w.size <= MOST_DENSE:
-        matrix = point.hessian() if state.matrix is None else state.matrix
-        return by_matrix(point, matrix, state.damping), state
+        if (state.keeps or state.is_rough) and has_model(point.sum):
+            bends = state.bends or bends_at(point, state.blend)
+            return by_model(point, bends, state.damping), state._replace(bends=bends if state.keeps else None)
+        matrix = point.hessian(state.blend) if state.matrix is None else state.matrix
+        return by_matrix(point, matrix, state.damping), state._replace(matrix=matrix if state.keeps else None)
     accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
     if gap > 0.0 and state.promised < math.inf:  # what is left after a step is to be less than the gap, and no more
         accuracy = max(accuracy, min(0.1, math.sqrt(0.1 * gap * state.first / state.promised)))
     diagonal, age = state.diagonal, state.age
     if diagonal is None or age > _MOST_STALE:
-        diagonal, age = point.diagonal(), 0
-    direction, products = by_products(point, state.damping, accuracy, diagonal)
+        diagonal, age = point.diagonal(state.blend), 0
+    direction, products = by_products(point, state.damping, accuracy, diagonal, state.blend)
     return direction, state._replace(diagonal=diagonal, age=age + products)
 
 
-def _updated(state: NewtonState, before: Point, after: Point, halvings: int, promised: float) -> NewtonState:
-    """Return the state with the kept matrix corrected by the slopes of a step (Broyden, Fletcher, Goldfarb, Shanno)."""
-    if state.age >= _MOST_UPDATES or halvings > 2 or promised <= _FRESH:
-        return state._replace(matrix=after.hessian(), age=0)
-    matrix: Any = state.matrix
-    s, y = after.w - before.w, after.smooth - before.smooth
-    bent, own = float(s @ y), matrix @ s
-    if bent <= _LEAST_BENT * float(np.linalg.norm(s) * np.linalg.norm(y)):
-        return state._replace(age=state.age + 1)
-    matrix = matrix + np.outer(y, y / bent) - np.outer(own, own / float(s @ own))
-    return state._replace(matrix=matrix, age=state.age + 1)
+def _kept(state: NewtonState, direction: Direction, before: Point, new: Point, size: float) -> NewtonState:
+    """Return the state with what is kept corrected by the slopes of a step; it is formed anew where it is worn out."""
+    is_slow = state.blend == 1.0 or (state.age > 0 and state.promised > _SLOW * state.before)
+    if is_slow or state.age >= _MOST_UPDATES or state.promised <= _FRESH * size:
+        return state._replace(bends=None, matrix=None, age=0)
+    step, bends = new.w - before.w, state.bends
+    if bends is not None and direction.foreseen is not None and step.any():
+        bends = corrected(bends, step, new.smooth, direction.foreseen(step))
+    matrix = state.matrix
+    if matrix is not None and step.any():
+        bends_ = corrected(Bends(matrix, matrix), step, new.smooth - before.smooth, matrix @ step)
+        matrix = bends_.missing
+    return state._replace(bends=bends, matrix=matrix, age=state.age + 1)
+
+
+def second(few: Point, point: Point, blend: float) -> dict[str, Any]:
+    """Return second derivatives as a state keeps them: of few rows, but for columns that these hardly have."""
+    if not has_model(few.sum):
+        matrix = few.hessian(blend)
+        matrix.flat[:: len(matrix) + 1] += np.maximum(point.diagonal(blend) - matrix.diagonal(), 0.0)
+        return {"matrix": matrix}
+    bends = bends_at(few, blend)
+    own = few.q @ np.einsum("ijj->ij", bends.of_groups) + few.sum.terms.l2
+    return {"bends": bends._replace(missing=np.diag(np.maximum(point.diagonal(blend) - own, 0.0)))}
 
 
 def _search(point: Point, direction: Direction, *, matters: bool) -> tuple[Point, int]:

@@ -23,6 +23,8 @@ from stoic.regularizers import Terms, terms_of
 Product: TypeAlias = Callable[[Vector], tuple[Vector, Any]]
 """v ↦ ∇²F v, and the change of the predictions along v where the model is linear."""
 
+MOST_DENSE = 1000  # variables up to which the Hessian is formed
+_MOST_JACOBIAN = 1 << 20  # numbers of the Jacobian of g
 _MOST_SQUARE = 1000  # entries of u up to which the Hessian of f is formed
 
 
@@ -75,6 +77,19 @@ class Sum:
     def codes(self) -> IntArray:
         """The groups of the rows."""
         return cast("IntArray", getattr(self.rows, "one", self.rows).grouped_rows.codes)
+
+    @cached_property
+    def has_z(self) -> bool:
+        """Whether the Jacobian of g is wanted anyhow, and the slopes are made of it."""
+        p, d = self.problem.inner.shape
+        return type(self.rows) is GroupLoss and not self.is_linear and d <= MOST_DENSE and p * d <= _MOST_JACOBIAN
+
+    @cached_property
+    def designs(self) -> list[tuple[IntArray, Any]]:
+        """The row numbers of each group, and the design of these rows."""
+        rows = self.rows.grouped_rows
+        numbers = np.split(rows.order, rows.offsets[1:-1])
+        return [(own, self.rows._design.taken(own)) for own in numbers]  # noqa: SLF001 - its rows
 
     @cached_property
     def entries(self) -> float:
@@ -217,19 +232,19 @@ class Point:
         """The Jacobian of g."""
         return np.asarray(self.sum.problem.inner.jacobian(self.w, self.sum.data)[0])
 
-    def _hessian_of_data(self) -> Array:
+    def _hessian_of_data(self, blend: float) -> Array:  # noqa: ARG002
         inner: Any = self.sum.problem.inner
         return np.asarray(inner.hessian(self.w, self.sum.data, self.q))
 
-    def hessian(self) -> Array:
-        """Return the matrix ∇²F, L1 left out."""
-        matrix = self._hessian_of_data()
+    def hessian(self, blend: float = 0.0) -> Array:
+        """Return the matrix ∇²F, L1 left out; with a part of the curvature of parabolas above the losses."""
+        matrix = self._hessian_of_data(blend)
         if not self.sum.is_linear:
             matrix = matrix + self.z.T @ self.bent(self.z)
         matrix[np.diag_indices(len(matrix))] += self.sum.terms.l2
         return matrix
 
-    def product(self) -> Product:
+    def product(self, blend: float = 0.0) -> Product:  # noqa: ARG002
         """Return the function v ↦ ∇²F v."""
         inner: Any = self.sum.problem.inner
 
@@ -239,7 +254,7 @@ class Point:
 
         return times
 
-    def diagonal(self) -> Vector:
+    def diagonal(self, blend: float = 0.0) -> Vector:  # noqa: ARG002
         """Return the diagonal of ∇²F, or the curvature along its slope where the inner part does not have it."""
         inner: Any = self.sum.problem.inner
         if hasattr(getattr(inner, "inner", inner), "hessian_diagonal"):
@@ -278,10 +293,9 @@ class RowsPoint(Point):
         """The derivatives of the losses times the rows' shares."""
         return np.asarray(self.rows.slopes_at(self.t, self.sum.data))
 
-    @cached_property
-    def curvatures(self) -> Array:
+    def curvatures(self, blend: float) -> Array:
         """What the rows make of second derivatives."""
-        return np.asarray(self.rows.curvatures_at(self.t))
+        return np.asarray(self.rows.curvatures_at(self.t, blend))
 
     @cached_property
     def weights(self) -> Array:
@@ -290,6 +304,8 @@ class RowsPoint(Point):
         return weights if self.t.ndim == 1 else weights[:, None]
 
     def _slope_of_data(self) -> Vector:
+        if self.sum.has_z:
+            return np.asarray(self.q @ self.z)
         return cast("Vector", self.rows.combine(self.slopes * self.weights, self.sum.data))
 
     @cached_property
@@ -299,12 +315,13 @@ class RowsPoint(Point):
             return np.asarray(self.rows.means_of(self.slopes, self.sum.data)[0])
         return np.asarray(self.rows.jacobian(self.w, self.sum.data)[0])
 
-    def _hessian_of_data(self) -> Array:
-        return np.asarray(self.rows.hessian_at(self.curvatures, self.q))
+    def _hessian_of_data(self, blend: float) -> Array:
+        return np.asarray(self.rows.hessian_at(self.curvatures(blend), self.q))
 
-    def product(self) -> Product:
+    def product(self, blend: float = 0.0) -> Product:
         """Return the function v ↦ ∇²F v: f adds a term of the rank of its curvature, from the same product."""
-        curved = self.curvatures * self.weights if self.t.ndim == 1 else self.curvatures
+        curved = self.curvatures(blend)
+        curved = curved * self.weights if self.t.ndim == 1 else curved
 
         def times(v: Vector) -> tuple[Vector, Any]:
             change = self.rows.predict(v, self.sum.data)
@@ -321,9 +338,9 @@ class RowsPoint(Point):
         of_rows = terms if terms.ndim == 1 else terms.sum(axis=1)
         return np.asarray(sums_by(self.sum.codes, of_rows, self.u.size))
 
-    def diagonal(self) -> Vector:
+    def diagonal(self, blend: float = 0.0) -> Vector:
         """Return the diagonal of ∇²F but for the part of f, which is of low rank."""
-        return np.asarray(self.rows.diagonal_at(self.curvatures, self.q) + self.sum.terms.l2)
+        return np.asarray(self.rows.diagonal_at(self.curvatures(blend), self.q) + self.sum.terms.l2)
 
     def line(self, direction: Vector, change: Any = None) -> Line:
         """Return F along a direction: after one product with the rows, none at all."""
