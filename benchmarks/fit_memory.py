@@ -33,7 +33,7 @@ def main() -> None:
 
 def measure(kind: str, model: str) -> dict[str, float]:
     """Return megabytes and seconds of a fit of data of that kind."""
-    import stoic  # noqa: PLC0415 - the parent does not need it
+    import stoic
 
     X, y, groups = _data(kind)
     settings = {"temperature": 4.0, "protect": "loss", **_MODELS[model]}

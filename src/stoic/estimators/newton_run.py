@@ -16,18 +16,18 @@ from stoic.estimators.rows import TrainingRows
 from stoic.inners.metered import BudgetSpent, Metered
 from stoic.losses import Squared
 from stoic.problem import Problem
-from stoic.protocols import Vector
+from stoic.protocols import Array, Vector
 from stoic.solve.messages import too_small_budget
 from stoic.solve.progress import progress_bar
 from stoic.solve.result import Record, Result
 from stoic.solvers.newton import Newton
 from stoic.solvers.newton_steps import NewtonState
-from stoic.solvers.newton_sum import sum_of
+from stoic.solvers.newton_sum import RowsPoint, sum_of
 
 if TYPE_CHECKING:
     from stoic.estimators.training import Trainer
 
-_CLOSE = 2e-2  # of F: the decrease of a step that is short
+_CLOSE = 0.1  # of F: the decrease of a step that is short
 
 
 @dataclass
@@ -73,7 +73,8 @@ class NewtonRun:
             state: Any = self.solver.init(counted, w, self.rng)
         else:
             meter.charge(self.meter.samples, self.meter.evaluations)
-            last, point = self.chunk.state, sum_of(counted, meter.inner.everything()).at(w)
+            last, sum_ = self.chunk.state, sum_of(counted, meter.inner.everything())
+            point = sum_.at(w) if self.predictions is None else RowsPoint(sum_, w, self.predictions)
             kept = {"matrix": last.matrix, "diagonal": last.diagonal, "age": last.age}
             state = NewtonState(w, damping=last.damping, point=point, **kept)
         self.problem, self.counted, self.meter = problem, counted, meter
@@ -85,6 +86,12 @@ class NewtonRun:
             return lambda _w: float(self.chunk.state.point.value)
         inner: Any = problem.inner
         return problem.with_inner(rows.for_history.inner(getattr(inner, "loss", Squared()))).objective
+
+    @property
+    def predictions(self) -> Array | None:
+        """What the model predicts, where the steps know it."""
+        point = self.chunk.state.point
+        return None if point is None else point.t
 
     @property
     def is_over(self) -> bool:

@@ -119,10 +119,12 @@ def mean_curvature(rows: TrainingRows, loss: Loss, w: Vector) -> float:
     """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d."""
     some = rows.for_history
     is_wild = some.squares > outlier_size(some.squares)  # it would hold the weights for good
-    some = some.part(~is_wild) if is_wild.any() else some
-    zeros = np.zeros(len(some.y), dtype=np.intp)
-    inner: Any = replace(some, codes=zeros, labels=zeros[:1]).inner(loss)
-    data, one = inner.everything(), np.ones(1)
+    if is_wild.any():  # of a group nothing may be left
+        some = some.part(~is_wild)
+        some = replace(some, codes=np.zeros_like(some.codes), labels=some.labels[:1])
+    inner: Any = some.inner(loss)
+    data, shares = inner.everything(), group_sizes(some)
+    one = shares / shares.sum()
     if isinstance(inner, GroupLoss):
         return max(float(inner.hessian_diagonal(w, data, one).sum()) / w.size, 1e-300)
     rng = np.random.default_rng(0)

@@ -64,7 +64,7 @@ def exact_average(trainer: "Trainer", w: Vector, shares: Vector) -> tuple[Vector
             w = run.step(problem, w)
             show(run.meter.samples, "average")
             run.record(w, observers)
-            found = trainer.scale_of(w) if trainer.has_scale else scale
+            found = trainer.scale_of(w, run.predictions) if trainer.has_scale else scale
             if run.is_over:
                 break
             if abs(found - scale) > trainer.scale_tol * scale and rounds < _MOST_ROUNDS:

@@ -15,9 +15,9 @@ from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scale_search import SETTLED, exact_average
 from stoic.estimators.scales import spread, weighted_quantile
 from stoic.estimators.temperatures import MOST_COLUMNS, TemperaturePath, temperature_path
-from stoic.inners.parted import one_blas_thread
 from stoic.estimators.watching import Watch, is_ended
 from stoic.estimators.wild import is_reached
+from stoic.inners.parted import one_blas_thread
 from stoic.losses import Loss, Squared
 from stoic.outers import Linear
 from stoic.problem import Problem
@@ -117,7 +117,8 @@ class Trainer:
             return self._trained(w)
 
     def _trained(self, w: Vector) -> Trained:
-        _log.info(self._route)
+        if _log.isEnabledFor(logging.INFO):
+            _log.info(self._route)
         start, shares = w, self.protection.shares(self.rows)
         w, scale, result = self.average(w, shares)
         results = [replace(result, certifier=None)]  # it would hold on to vectors of length d
@@ -227,9 +228,10 @@ class Trainer:
         """Whether w fits a target where it was moved to, so that it is to be moved farther."""
         return moved is not self.rows and is_reached(self.rows.y, moved.y, self.rows.predict(w))
 
-    def scale_of(self, w: Vector) -> float:
-        """Return the scale of the residuals of w."""
-        residuals, weight = self.rows.y - self.rows.predict(w), self.rows.weight
+    def scale_of(self, w: Vector, prediction: Vector | None = None) -> float:
+        """Return the scale of the residuals of w, which predicts that."""
+        residuals = self.rows.y - (self.rows.predict(w) if prediction is None else prediction)
+        weight = self.rows.weight
         if self.rows.intercept:  # which is not at the median where the loss is that of another quantile
             residuals = residuals - weighted_quantile(residuals, weight, 0.5)
         return max(spread(residuals, weight), _LEAST_SCALE)

@@ -170,7 +170,7 @@ class _Cache:
             found = _load(path, context)
             if found is None:
                 _prepare(path.parent)
-                _say_once("stoic is compiling kernels for this kind of problem, once on this machine: 10 to 20 s of one processor")
+                _say_once("stoic is compiling kernels for this kind of problem, once on this machine: 3 to 20 s of one processor")
         except OSError as error:
             _say_not_kept(error)
             return None
@@ -264,7 +264,7 @@ def _prepare(folder: Path) -> None:
 def _say_not_kept(error: OSError) -> None:
     # An error of the system has a strerror, our own only a text.
     reason = f"{error.strerror}; STOIC_CACHE_DIR may name another folder" if error.strerror else error
-    _say_once("stoic is compiling kernels, 10 to 20 s of one processor in every process: %s", reason)
+    _say_once("stoic is compiling kernels, 3 to 20 s of one processor in every process: %s", reason)
 
 
 def _say_once(message: str, *details: object) -> None:
