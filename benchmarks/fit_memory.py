@@ -1,4 +1,4 @@
-"""The memory that a fit takes beside its data: peak of the resident set above what it was before, in a fresh process.
+"""The memory of a fit beside its data: peak of the resident set above what it was before, in a fresh process.
 
     python benchmarks/fit_memory.py
 

@@ -2,10 +2,10 @@
 
     python benchmarks/plain_overhead.py
 
-Three problems f(E g(w; ξ)), their functions written for many samples as for `FunctionInner`: the squared residual of
-Bellman's equation with linear values, mean and variance of a return, and its mean and downside risk. SCGD and SCSC,
-from one sample a step to 64. Both sides call the same functions on as many samples, drawn alike; the time is the
-median of rounds in which they take turns.
+Three problems f(E g(w; ξ)), their functions written for many samples as for `FunctionInner`: the squared residual
+of Bellman's equation with linear values, mean and variance of a return, and its mean and downside risk. SCGD and
+SCSC, from one sample a step to 64. Both sides call the same functions on as many samples, drawn alike; the time is
+the median of rounds in which they take turns.
 """
 
 import statistics
@@ -137,9 +137,7 @@ def by_hand(own: Own, method: str, m: int) -> np.ndarray:
 
 def main() -> None:
     """Print a table."""
-    print(
-        f"{'problem':18} {'method':6} {'batch':>5} {'bare µs':>9} {'plain µs':>9} {'ratio':>6}  difference of answers"
-    )
+    print(f"{'problem':18} {'method':6} {'batch':>5} {'bare µs':>9} {'plain µs':>9} {'ratio':>6}  apart by")
     for name, own in problems().items():
         for method in ("SCGD", "SCSC"):
             for m in _BATCHES:

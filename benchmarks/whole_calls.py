@@ -3,8 +3,8 @@
     python benchmarks/whole_calls.py [rounds]
 
 Columns are numbered at random. A call is timed from its start: pilot, references, steps and answer. SGD is
-scikit-learn's `SGDRegressor(average=True)` with the same penalty, whole epochs, its time scaled to the rows. "newton"
-reads all rows as often as it likes; what it and "auto" read is shown in epochs.
+scikit-learn's `SGDRegressor(average=True)` with the same penalty, whole epochs, its time scaled to the rows.
+"newton" reads all rows as often as it likes; what it and "auto" read is shown in epochs.
 """
 
 import math
@@ -29,7 +29,8 @@ def main(rounds: int = 1) -> None:
     data = e2006_like(seed=0, n_test=0)
     X, y = data.X_train, data.y_train
     inner = stoic.GroupLoss(X, y, np.arange(len(y)) % _GROUPS)
-    print(f"{'penalty':8} {'rows':>7} {'SGD s':>7}" + "".join(f"{method:>15} s  over SGD  epochs" for method in _METHODS))
+    columns = "".join(f"{method:>15} s  over SGD  epochs" for method in _METHODS)
+    print(f"{'penalty':8} {'rows':>7} {'SGD s':>7}{columns}")
     for penalty, regularizer in {"l2": stoic.L2(_ALPHA), "l1": stoic.L1(_ALPHA)}.items():
         problem = stoic.Problem(inner, stoic.LogSumExp(0.1), regularizer)
         for method in _METHODS:
