@@ -17,8 +17,8 @@ from stoic.inners.metered import BudgetSpent, Metered
 from stoic.losses import Squared
 from stoic.problem import Problem
 from stoic.protocols import Array, Vector
-from stoic.solve.messages import too_small_budget
 from stoic.solve.progress import progress_bar
+from stoic.solve.requests import too_small_budget
 from stoic.solve.result import Record, Result
 from stoic.solvers.newton import Newton
 from stoic.solvers.newton_steps import NewtonState

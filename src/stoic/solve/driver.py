@@ -24,16 +24,9 @@ from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.hindsight import Hindsight, Outlook, split_draws
-from stoic.solve.messages import (
-    STEPS_ADVICE,
-    cut_advice,
-    divergence_advice,
-    progress_advice,
-    too_small_budget,
-    truncation_advice,
-)
+from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
 from stoic.solve.progress import progress_bar
-from stoic.solve.requests import check_watchers, make_generator, resolve
+from stoic.solve.requests import check_watchers, make_generator, resolve, too_small_budget
 from stoic.solve.result import Record, Result
 from stoic.solvers import AnySolver, Method
 from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost

@@ -19,14 +19,6 @@ STEPS_ADVICE = (
 _WORTH_SAYING = 0.2  # of the way down: what is left
 
 
-def too_small_budget(budget: int, needed: int, method: object) -> str:
-    """Return what is wrong with a budget below the first step, and what to do."""
-    return (
-        f"budget={budget} is below the {needed} samples that {type(method).__name__} draws "
-        f"before its first step is done; use budget >= {needed}."
-    )
-
-
 def cut_advice(needed: int | None) -> str:
     """Return the budget that a plan needs, as advice; `needed` is None where that is not known."""
     if needed is None:
