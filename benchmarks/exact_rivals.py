@@ -284,7 +284,9 @@ class SGD:
 
     def __call__(self, problem, objective, target, limit):  # noqa: ARG002
         if id(objective) not in self.tuned:
-            square = float((objective.X.multiply(objective.X) if sp.issparse(objective.X) else objective.X**2).sum())
+            square = float(
+                (objective.X.multiply(objective.X) if sp.issparse(objective.X) else objective.X**2).sum()
+            )
             unit = objective.X.shape[0] / square
             tries = {unit * 4.0**k: self.run(objective, unit * 4.0**k, -np.inf, 0.0).least for k in range(-5, 2)}
             self.tuned = {id(objective): min(tries, key=lambda rate: np.nan_to_num(tries[rate], nan=np.inf))}

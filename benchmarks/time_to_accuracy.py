@@ -204,14 +204,20 @@ def compare(cell: Cell, X: Any, y: Any, groups: Any, names: list[str], repeats: 
             if traces[name][0].seconds(goal) < LIMIT:
                 traces[name].append(solver(problem, objective, goal, LIMIT))
     seconds = {
-        name: [float(np.median([one.seconds(best + k * (start - best)) for one in runs[1:] or runs])) for k in LEVELS]
+        name: [
+            float(np.median([one.seconds(best + k * (start - best)) for one in runs[1:] or runs])) for k in LEVELS
+        ]
         for name, runs in traces.items()
     }
     rivals = [seconds[name] for name in names if name in seconds]
     ratios = {level: seconds["newton"][k] / min(one[k] for one in rivals) for k, level in enumerate(LEVELS)}
     shown = [seconds.get(name) for name in ["newton", *names]]
     cells = ["-" if one is None else " / ".join(f"{x:.3g}" for x in one) for one in shown]
-    print(f"{cell!s:38}" + "".join(f"{one:>16}" for one in cells) + f"{' / '.join(f'{x:.2f}' for x in ratios.values()):>16}")
+    print(
+        f"{cell!s:38}"
+        + "".join(f"{one:>16}" for one in cells)
+        + f"{' / '.join(f'{x:.2f}' for x in ratios.values()):>16}"
+    )
     sys.stdout.flush()
     return ratios
 

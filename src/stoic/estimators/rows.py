@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from stoic.estimators.drawing import KernelRows
-from stoic.estimators.moments import row_squares, row_squares_of_csr, weighted_sum
+from stoic.estimators.moments import weighted_sum
 from stoic.estimators.scales import Scaling, outlier_size, tamed_mean
 from stoic.estimators.wild import calmed, width_of, within_reach
 from stoic.inners.blocks import IntArray
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
 from stoic.inners.groups import rows_by_group
+from stoic.inners.row_squares import row_squares
 from stoic.losses import Loss
 from stoic.protocols import Array, Vector
 
@@ -82,8 +83,7 @@ class TrainingRows:
 
     def _squares_about(self, center: Vector) -> Vector:
         """Return the squared distances of the rows to a point on the scale of X."""
-        scale = np.ones(len(center)) if self.scaling is None else self.scaling.scale
-        return (row_squares_of_csr if sparse.issparse(self.X) else row_squares)(self.X, center, scale)
+        return row_squares(self.X, center, np.ones(len(center)) if self.scaling is None else self.scaling.scale)
 
     @property
     def mean_square(self) -> float:

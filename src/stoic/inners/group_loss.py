@@ -14,6 +14,7 @@ from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
 from stoic.inners.named_losses import resolve_loss
 from stoic.inners.over_rows import OverRows, make_design
+from stoic.inners.row_squares import row_squares
 from stoic.inners.validation import check_by_column, check_matrix, check_scale, check_vector, check_weight
 from stoic.losses import Loss
 from stoic.protocols import Array, Vector
@@ -145,6 +146,24 @@ class GroupLoss(OverRows):
         other._design = make_design(X, intercept=self.intercept)  # noqa: SLF001 - of its own kind
         return other
 
+    def with_weight(self, weight: Vector) -> "GroupLoss":
+        """Return the same rows with other weights, a positive one in each group."""
+        other = copy.copy(self)
+        other.grouped_rows = self.grouped_rows.with_weight(weight)
+        return other
+
+    def row_lengths(self) -> Vector:
+        """Return the length of each row, columns in units of their root mean square over all rows."""
+        X: Any = getattr(self._design, "plain", self._design).X  # of rows that were taken, X itself is not there
+        d = X.shape[1]
+        unit = np.sqrt(self.gram_diagonal(np.full(self.n_samples, 1.0 / self.n_samples))[:d])
+        unit = np.where((unit > 0.0) & np.isfinite(unit), unit, 1.0)
+        if self.center is not None and self.scale is not None:
+            squares = row_squares(X, self.center, self.scale * unit)
+        else:
+            squares = row_squares(X, np.zeros(d), unit)
+        return np.sqrt(squares + self.intercept)
+
     def taken(self, rows: IntArray) -> "GroupLoss":
         """Return some rows, at least one of positive weight in each group; they are copied."""
         other = copy.copy(self)
@@ -178,6 +197,11 @@ class GroupLoss(OverRows):
     def is_standardized(self) -> bool:
         """Whether the columns are (x - center) / scale, so that X alone is not what the model is of."""
         return self.scale is not None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the rows are fresh samples of a law, handed out once each: the sum over them is no goal."""
+        return self.grouped_rows.is_fresh
 
     @property
     def n_groups(self) -> int:

@@ -131,6 +131,8 @@ def minimize(
     if max_seconds is not None:
         deadline = time.perf_counter() + check_positive("max_seconds", max_seconds)
     chosen = resolve(method)
+    if hasattr(chosen, "for_problem"):
+        chosen = chosen.for_problem(problem, budget)
     chosen.check(problem)
     check_watchers(observers, callback)
     if engine not in ENGINES:

@@ -105,7 +105,9 @@ def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tup
         matrix = point.hessian(state.blend) if state.matrix is None else state.matrix
         return by_matrix(point, matrix, state.damping), state._replace(matrix=matrix if state.keeps else None)
     accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
-    if gap > 0.0 and state.promised < math.inf:  # what is left after a step is to be less than the gap, and no more
+    if (
+        gap > 0.0 and state.promised < math.inf
+    ):  # what is left after a step is to be less than the gap, and no more
         accuracy = max(accuracy, min(0.1, math.sqrt(0.1 * gap * state.first / state.promised)))
     diagonal, age = state.diagonal, state.age
     if diagonal is None or age > _MOST_STALE:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -164,6 +164,8 @@ class InOrder(GroupedRows):
     rows : GroupedRows
         Row p·k + i is the k-th of group i.
     """
+
+    is_fresh: ClassVar[bool] = True
 
     def __init__(self, rows: GroupedRows) -> None:
         super().__init__(rows.codes, rows.n_groups)

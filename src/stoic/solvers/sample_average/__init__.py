@@ -1,0 +1,5 @@
+"""The robust sample average: draws are kept, and their truncated means are minimized by Newton's method."""
+
+from stoic.solvers.sample_average.solver import SampleAverage, allows_all_data
+
+__all__ = ["SampleAverage", "allows_all_data"]
