@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from stoic.estimators.drawing import KernelRows
 from stoic.estimators.moments import weighted_sum
