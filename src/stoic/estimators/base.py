@@ -164,7 +164,9 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if not trained.is_exact:
             trained = replace(trained, w=with_zeros(trained.problem, trained.w))
         last = trained.last
-        reached = convergence(trained.problem, trained.w, start, self.tol, is_exact=trained.is_exact)
+        gap = last.history[-1].get("duality_gap") if last.history and trained.w is last.w else None
+        answer = trained.problem, trained.w, start, self.tol
+        reached = convergence(*answer, is_exact=trained.is_exact, gap=gap)
         last.history[-1:] = [{**record, "duality_gap": reached.gap} for record in last.history[-1:]]
         self._keep_training(trained, trainer, frame, checked.X.dtype)
         self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}

@@ -48,7 +48,14 @@ class Convergence:
 
 
 def convergence(
-    problem: Problem, w: Vector, start: Vector, tol: float | None, *, is_exact: bool = False
+    problem: Problem,
+    w: Vector,
+    start: Vector,
+    tol: float | None,
+    *,
+    is_exact: bool = False,
+    gap: float | None = None,
 ) -> Convergence:
-    """Return how far w is from the optimum, beside the objective at the start."""
-    return Convergence(duality_gap(problem, w), problem.objective(start), float(tol or 0.0), is_exact)
+    """Return how far w is from the optimum, by a duality gap that may be known, and F at the start."""
+    gap = duality_gap(problem, w) if gap is None else gap
+    return Convergence(gap, problem.objective(start), float(tol or 0.0), is_exact)

@@ -155,9 +155,11 @@ def exact_solve(trainer: "Trainer", problem: Problem, w: Vector, start: Vector, 
             show(run.meter.samples, f"step {run.chunk.n_steps}")
             run.record(w, observers)
             if run.is_done:
-                if trainer.to_the_last_digit or convergence(problem, w, start, tol).is_reached:
+                if trainer.to_the_last_digit or run.solver.gap is None:
                     break
-                if run.solver.gap is None:
+                reached = convergence(problem, w, start, tol)
+                run.history[-1] = {**run.history[-1], "duality_gap": reached.gap}
+                if reached.is_reached:
                     break
                 run.go_on(replace(run.solver, gap=None))
     return run.result(w)
