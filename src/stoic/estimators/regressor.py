@@ -70,8 +70,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         With temperature="auto": by how much protection may raise the mean error over the average fit's, as a
         share of it; inf for any price.
     method : str or solver, default "auto"
-        "auto": "newton"; the default of `stoic.minimize`, which draws rows, where `budget`, `max_epochs` or
-        `early_stopping` is given and rows are many. Or any method of it.
+        "auto": "newton"; where `budget`, `max_epochs` or `early_stopping` is given and rows are many, the default
+        of `stoic.minimize`. Or any method of it.
     fit_intercept : bool, default True
     standardize : bool or "auto"
         Whether columns are centered and scaled to unit variance, as "auto" does too; without an intercept to unit
