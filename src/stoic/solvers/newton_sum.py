@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -25,6 +25,7 @@ Product: TypeAlias = Callable[[Vector], tuple[Vector, Any]]
 
 MOST_DENSE = 1000  # variables up to which the Hessian is formed
 _MOST_JACOBIAN = 1 << 20  # numbers of the Jacobian of g
+_MOST_KEPT = 1 << 20  # numbers of rows that are kept group by group, in a copy
 _MOST_SQUARE = 1000  # entries of u up to which the Hessian of f is formed
 
 
@@ -84,12 +85,19 @@ class Sum:
         p, d = self.problem.inner.shape
         return type(self.rows) is GroupLoss and not self.is_linear and d <= MOST_DENSE and p * d <= _MOST_JACOBIAN
 
+    @property
+    def designs(self) -> Iterable[tuple[IntArray, Any]]:
+        """The row numbers of each group, and the design of these rows: one after another where they are many."""
+        return self._designs if self.entries <= _MOST_KEPT else self._each_design()
+
     @cached_property
-    def designs(self) -> list[tuple[IntArray, Any]]:
-        """The row numbers of each group, and the design of these rows."""
+    def _designs(self) -> list[tuple[IntArray, Any]]:
+        return list(self._each_design())
+
+    def _each_design(self) -> Iterator[tuple[IntArray, Any]]:
         rows = self.rows.grouped_rows
-        numbers = np.split(rows.order, rows.offsets[1:-1])
-        return [(own, self.rows._design.taken(own)) for own in numbers]  # noqa: SLF001 - its rows
+        for own in np.split(rows.order, rows.offsets[1:-1]):
+            yield own, self.rows._design.taken(own)  # noqa: SLF001 - its rows
 
     @cached_property
     def entries(self) -> float:
@@ -132,8 +140,8 @@ class Sum:
     def of_columns(self, columns: IntArray) -> "Sum":
         """Return F as a function of some coordinates, the others being zero."""
         terms = Terms(*(one[columns] for one in self.terms))
-        problem = self.problem.with_inner(self.rows.with_columns(columns))
-        return Part(replace(problem, regularizer=_Penalty(terms)), RowBatch(None), terms, self.deadline)
+        problem = self.problem.with_inner(self.rows.with_columns(columns)).with_regularizer(_Penalty(terms))
+        return Part(problem, RowBatch(None), terms, self.deadline)
 
 
 class Part(Sum):
