@@ -207,7 +207,9 @@ class Trainer:
         n, d = self.rows.X.shape
         of = f"{n} rows of {self.rows.row_length:.3g} non-zeros in {d} columns"
         if not self.is_exact:
-            why = "a budget or early stopping is given, and rows are many" if self.method == "auto" else "as it says"
+            why = (
+                "a budget or early stopping is given, and rows are many" if self.method == "auto" else "as it says"
+            )
             return f"minimize with method={self.method!r} over {of}: {why}"
         end = "to the last digit" if self.to_the_last_digit else f"to a duality gap of tol={self.watch.tol:g}"
         why = "the data are in memory" if self.method == "auto" else "as method says"
