@@ -33,11 +33,21 @@ def moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
 @np.errstate(over="ignore", invalid="ignore")
 def _moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
     powers = _powers_of_csr if sparse.issparse(X) else _powers
-    center = np.asarray(shares @ X, dtype=float) if centered else np.zeros(X.shape[1])
+    center = weighted_sum(X, shares) if centered else np.zeros(X.shape[1])
     first, second = powers(X, shares, center)
     if centered:  # the center is off by the rounding of a long sum, which is to be no deviation
         center, second = center + first, np.maximum(second - np.square(first), 0.0)
     return center, np.sqrt(second)
+
+
+def weighted_sum(X: Any, weight: Vector) -> Vector:
+    """Return the sum of the rows times their weights; no array is converted as a whole."""
+    if sparse.issparse(X) or X.dtype == np.float64:
+        return np.asarray(weight @ X, dtype=float)
+    total = np.zeros(X.shape[1])
+    for part in parts(X):
+        total += weight[part] @ X[part]
+    return total
 
 
 def _powers(X: Any, shares: Vector, center: Vector) -> Array:

@@ -1,6 +1,7 @@
 r"""Losses of a linear model, averaged over each group of rows: the inner part of group DRO."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,10 @@ class GroupLoss(OverRows):
     def draw(self, size: int, rng: Generator) -> RowBatch:
         """Draw `size` rows of each group, with replacement, in proportion to their weights."""
         return RowBatch(self.grouped_rows.draw(size, rng))
+
+    def joined(self, batches: Sequence[RowBatch]) -> RowBatch:
+        """Return drawn batches as one, those of each group one after another."""
+        return RowBatch(np.concatenate([batch.rows for batch in batches], axis=1))
 
     def cost(self, size: int) -> int:
         """Return p times `size`."""

@@ -19,7 +19,9 @@ def row_squares(X: Any, center: Vector, scale: Vector) -> Vector:
         return row_squares_of_csr(X, center, scale)
     squares = np.empty(X.shape[0])
     for part in parts(X):
-        squares[part] = np.square((X[part] - center) / scale).sum(axis=1)
+        away = X[part] - center
+        away /= scale
+        squares[part] = np.einsum("ij,ij->i", away, away)
     return squares
 
 

@@ -33,7 +33,7 @@ from stoic.solve.messages import (
     truncation_advice,
 )
 from stoic.solve.progress import progress_bar
-from stoic.solve.requests import check_watchers, make_generator, resolve
+from stoic.solve.requests import check_watchers, make_generator, resolve, too_small_budget
 from stoic.solve.result import Record, Result
 from stoic.solvers import AnySolver, Method
 from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost
@@ -150,10 +150,7 @@ def minimize(
             is_watched = verbose or max_seconds is not None
             run.go(every, chunk_size if is_watched else UNBOUNDED, deadline, show)
     except BudgetSpent as spent:
-        raise InvalidParameter(
-            f"budget={budget} is below the {spent.needed} samples that {type(chosen).__name__} draws "
-            f"before its first step is done; use budget >= {spent.needed}."
-        ) from None
+        raise InvalidParameter(too_small_budget(budget, spent.needed, chosen)) from None
     return run.result()
 
 
