@@ -21,8 +21,9 @@ from stoic.solve.progress import progress_bar
 from stoic.solve.requests import too_small_budget
 from stoic.solve.result import Record, Result
 from stoic.solvers.newton import Newton
+from stoic.solvers.newton_point import RowsPoint
 from stoic.solvers.newton_steps import NewtonState
-from stoic.solvers.newton_sum import RowsPoint, sum_of
+from stoic.solvers.newton_sum import sum_of
 
 if TYPE_CHECKING:
     from stoic.estimators.training import Trainer

@@ -154,7 +154,8 @@ class GroupLoss(OverRows):
 
     def row_lengths(self) -> Vector:
         """Return the length of each row, columns in units of their root mean square over all rows."""
-        X: Any = getattr(self._design, "plain", self._design).X  # of rows that were taken, X itself is not there
+        design: Any = self._design
+        X = getattr(design, "plain", design).X  # of rows that were taken, X itself is not there
         d = X.shape[1]
         unit = np.sqrt(self.gram_diagonal(np.full(self.n_samples, 1.0 / self.n_samples))[:d])
         unit = np.where((unit > 0.0) & np.isfinite(unit), unit, 1.0)

@@ -33,6 +33,9 @@ _config, _types = _numba.core.config, _numba.types
 _log = logging.getLogger("stoic")
 _said: set[str] = set()
 
+_COMPILING = (
+    "stoic is compiling kernels for this kind of problem, once on this machine: 3 to 20 s of one processor"
+)
 _N_FOLDERS = 3  # the newest are kept, ours among them,
 _IDLE = 86_400.0  # and those used within a day: a cluster of many processor types may share one home
 _OWNERS = {0}  # beside the user: root, whose folder may come with an image

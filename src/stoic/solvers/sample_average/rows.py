@@ -36,7 +36,7 @@ def takes_rows(problem: Problem) -> bool:
 
 def row_length(problem: Problem) -> float:
     """Return the numbers of a sample that is kept, on average."""
-    X = getattr(inner_of(problem), "X", None)
+    X: Any = getattr(inner_of(problem), "X", None)
     if X is None:
         return float(problem.dimension)
     return max(1.0, float(getattr(X, "nnz", X.size)) / X.shape[0])
