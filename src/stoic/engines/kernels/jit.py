@@ -173,9 +173,7 @@ class _Cache:
             found = _load(path, context)
             if found is None:
                 _prepare(path.parent)
-                _say_once(
-                    "stoic is compiling kernels for this kind of problem, once on this machine: 3 to 20 s of one processor"
-                )
+                _say_once(_COMPILING)
         except OSError as error:
             _say_not_kept(error)
             return None

@@ -39,7 +39,7 @@ def row_length(problem: Problem) -> float:
     X: Any = getattr(inner_of(problem), "X", None)
     if X is None:
         return float(problem.dimension)
-    return max(1.0, float(getattr(X, "nnz", X.size)) / X.shape[0])
+    return max(1.0, float(X.nnz if hasattr(X, "nnz") else X.size) / float(X.shape[0]))
 
 
 def inner_of(problem: Problem) -> AnyInner:

@@ -26,7 +26,7 @@ NOTE = (
     "Gaps F(w) − F* at the end of independent runs; a run that diverged counts as infinite. In brackets: 95 % "
     "bands, from order statistics for quantiles and ratios, from resampled runs for growth and slopes; ∞ where "
     "there are too few runs for an upper end, a dash where there are too few for the number. Growth: the exponent "
-    "k of log(1/δ)^k along the quantiles from 0.9 on. Efficiency: the mean gap over the least that so many samples "
+    "k of log(1/δ)^k along the quantiles from 0.9 on. Efficiency: the mean gap over the least that samples "
     "allow, tr(H⁻¹Σ)/(2n); a dash where that needs moments which the noise does not have."
 )
 
