@@ -82,13 +82,6 @@ class Sum:
         return type(self.rows) is GroupLoss and not self.is_linear and d <= MOST_DENSE and p * d <= _MOST_JACOBIAN
 
     @cached_property
-    def designs(self) -> list[tuple[IntArray, Any]]:
-        """The row numbers of each group, and the design of these rows."""
-        rows = self.rows.grouped_rows
-        numbers = np.split(rows.order, rows.offsets[1:-1])
-        return [(own, self.rows._design.taken(own)) for own in numbers]  # noqa: SLF001 - its rows
-
-    @cached_property
     def entries(self) -> float:
         """The stored numbers of the rows."""
         X = getattr(self.rows, "one", self.rows)._design  # noqa: SLF001 - its size
