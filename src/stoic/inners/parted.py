@@ -132,7 +132,7 @@ class Parted:
         return np.asarray(sum(self._each(of_part)))
 
     def grams(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
-        """Return `gram` of the rows of each code, of shape (n_groups, d, d), for c >= 0; only blocks are copied."""
+        """Return `gram` of the rows of each code, (n_groups, d, d), for c >= 0; only blocks are copied."""
         d = self.X.shape[1]
 
         def of_part(k: int) -> Array:
