@@ -157,13 +157,13 @@ def test_products_in_parts_have_the_same_bits_for_any_number_of_threads(kind, mo
         monkeypatch.setattr(parted, "_processors", lambda: 8)
         rows = Parted(kind(X))
         assert len(rows.parts) > 4
-        results.append(
-            [rows.times(w), rows.transposed_times(c), rows.gram(c), rows.squares(c), rows.sums_by(codes, c, 3)]
-        )
+        sums = [rows.sums_by(codes, c, 3), rows.grams(codes, np.abs(c), 3)]
+        results.append([rows.times(w), rows.transposed_times(c), rows.gram(c), rows.squares(c), *sums])
     parted._pool.cache_clear()
     dense = kind(X).toarray() if sp.issparse(kind(X)) else kind(X).astype(float)
     expected = [dense @ w, dense.T @ c, dense.T @ (c[:, None] * dense), c @ dense**2]
     expected.append(np.stack([dense[codes == i].T @ c[codes == i] for i in range(3)]))
+    expected.append(np.stack([(dense * (np.abs(c) * (codes == i))[:, None]).T @ dense for i in range(3)]))
     for one, other, right in zip(*results, expected, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_allclose(one, right, rtol=1e-9, atol=1e-9)

@@ -110,6 +110,16 @@ class Design(ABC):
         total[-1] = total[:, -1] = self._combine_all(c)
         return total
 
+    def grams(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
+        """Return `gram` of the rows of each code, of shape (n_groups, d, d), for c >= 0."""
+        inside = self._all.grams(codes, c, n_groups)
+        if not self.intercept:
+            return inside
+        total = np.empty((n_groups, self.d, self.d))
+        total[:, :-1, :-1] = inside
+        total[:, -1] = total[:, :, -1] = self.sums_by(codes, c, n_groups)
+        return total
+
     def gram_diagonal(self, c: Vector) -> Vector:
         """Return the diagonal of `gram`, without forming it."""
         inside = self._all.squares(c)

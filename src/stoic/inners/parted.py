@@ -131,6 +131,28 @@ class Parted:
 
         return np.asarray(sum(self._each(of_part)))
 
+    def grams(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
+        """Return `gram` of the rows of each code, (n_groups, d, d), for c >= 0; only blocks are copied."""
+        d = self.X.shape[1]
+
+        def of_part(k: int) -> Array:
+            own, numbers = (one[self.bounds[k] : self.bounds[k + 1]] for one in (c, codes))
+            part, total = self.parts[k], np.zeros((n_groups, d, d))
+            length = max(1, _BLOCK * 4 // d)
+            for start in range(0, part.shape[0], length):
+                block = slice(start, start + length)
+                order = np.argsort(numbers[block], kind="stable")
+                ends = np.searchsorted(numbers[block][order], np.arange(n_groups + 1))
+                rows = part[block]
+                rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+                rows = rows[order].astype(np.float64, copy=False) * np.sqrt(own[block][order])[:, None]
+                for i in np.flatnonzero(np.diff(ends)):
+                    inside = rows[ends[i] : ends[i + 1]]
+                    total[i] += inside.T @ inside
+            return total
+
+        return np.asarray(sum(self._each(of_part)))
+
     def squares(self, c: Vector) -> Vector:
         """Return the sums of c times the squares of the entries, column by column."""
 

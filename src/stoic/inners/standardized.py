@@ -49,6 +49,11 @@ class StandardizedDesign:
         halfway = self._standardized(self.plain.gram(c))  # rows are standardized, columns not yet
         return self._standardized(np.ascontiguousarray(halfway.T))
 
+    def grams(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
+        """Return `gram` of the rows of each code, of shape (n_groups, d, d), for c >= 0."""
+        halfway = self._standardized(self.plain.grams(codes, c, n_groups))
+        return self._standardized(np.ascontiguousarray(halfway.swapaxes(1, 2)))
+
     def gram_diagonal(self, c: Vector) -> Vector:
         """Return the diagonal of `gram`, without forming it."""
         squares, sums = self.plain.gram_diagonal(c), self.plain.combine(c, RowBatch(None))

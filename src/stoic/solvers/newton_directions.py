@@ -69,13 +69,18 @@ def minimum(model: Quadratic, damping: float) -> tuple[Vector, float]:
 
 
 def _solve(matrix: Array, b: Vector, ridge: float) -> Vector:
-    """Return the solution with a ridge, a larger one where the matrix is singular but for rounding."""
+    """Return the solution with a ridge."""
+    return np.asarray(dpotrs(_factor(matrix, ridge), b, lower=1)[0])
+
+
+def _factor(matrix: Array, ridge: float) -> Array:
+    """Return Cholesky's factor with a ridge, a larger one where the matrix is singular but for rounding."""
     while True:
         damped = matrix.copy(order="F")
         damped.flat[:: len(damped) + 1] += ridge
         factor, info = dpotrf(damped, lower=1, overwrite_a=1)
         if info == 0:
-            return np.asarray(dpotrs(factor, b, lower=1)[0])
+            return np.asarray(factor)
         if ridge > 1e300:
             raise LinAlgError("the matrix has entries that are not finite")
         ridge = max(10.0 * ridge, _SINGULAR)
@@ -139,11 +144,26 @@ def by_products(
         free = (point.w != 0.0) | (slope != 0.0) | (l1 == 0.0)
     diagonal = np.maximum(diagonal, point.flat)
     inverse = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
-    p, change, n = _conjugate(point, point.product(blend), inverse, free, damping, accuracy)
+    p, change, n = _conjugate(
+        point, point.product(blend), lambda r: inverse * r, free, damping / inverse, accuracy
+    )
     if not point.sum.has_l1:
         return Direction(p, -float(slope @ p), change), n
     step = _within_orthant(point, p)
     return Direction(step, -float(slope @ step), change if np.array_equal(step, p) else None), n
+
+
+def by_kept_matrix(point: Point, matrix: Array, damping: float, accuracy: float, blend: float) -> Direction:
+    """Return the direction of conjugate gradients that a matrix near the Hessian leads; without an L1 term."""
+    diagonal = np.maximum(matrix.diagonal(), point.flat)
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    factor = _factor(scale[:, None] * matrix * scale, damping)
+
+    def solve(r: Vector) -> Vector:
+        return np.asarray(scale * dpotrs(factor, scale * r, lower=1)[0])
+
+    p, change, _ = _conjugate(point, point.product(blend), solve, None, damping / scale**2, accuracy)
+    return Direction(p, -float(point.slope @ p), change)
 
 
 def _within_orthant(point: Point, p: Vector) -> Vector:
@@ -160,19 +180,23 @@ def _within_orthant(point: Point, p: Vector) -> Vector:
 
 
 def _conjugate(
-    point: Point, product: Product, inverse: Vector, free: Mask | None, damping: float, accuracy: float
+    point: Point,
+    product: Product,
+    solve: Callable[[Vector], Vector],
+    free: Mask | None,
+    ridge: Vector | float,
+    accuracy: float,
 ) -> tuple[Vector, Any, int]:
     r = -point.slope if free is None else np.where(free, -point.slope, 0.0)
     x, change = np.zeros_like(r), None
-    z = inverse * r
+    z = solve(r)
     v, rz = z, float(r @ z)
     enough = accuracy * accuracy * rz
     for count in range(_MOST_PRODUCTS):
         if not rz > enough or (count and point.sum.is_late):
             return x, change, count
         hv, along = product(v)
-        if damping:
-            hv += (damping * v) / inverse
+        hv += ridge * v
         if free is not None:
             hv[~free] = 0.0
         curved = float(v @ hv)
@@ -182,7 +206,7 @@ def _conjugate(
         x = daxpy(v, x, a=step)
         change = _added(change, step, along)
         r = daxpy(hv, r, a=-step)
-        z = inverse * r
+        z = solve(r)
         rz, before = float(r @ z), rz
         v = z + (rz / before) * v
     return x, (None if point.t is None else change), _MOST_PRODUCTS

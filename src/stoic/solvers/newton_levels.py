@@ -8,7 +8,7 @@ from stoic.solvers.newton_point import Point
 from stoic.solvers.newton_steps import LARGE, NewtonState, advance, keeps_matrix, second
 from stoic.solvers.newton_sum import MOST_DENSE, Sum
 
-_PER_VARIABLE, _FEWEST_ROWS = (8, 64), 25  # rows for each variable on each level, of 25 variables at least
+_PER_VARIABLE, _FEWEST_ROWS = (8, 64, 256), 25  # rows for each variable on each level, of 25 variables at least
 _LEAST_GAIN = 4  # times fewer rows than all, for a level to pay
 _STATISTICAL = 0.1  # of the noise of F on few rows: how exactly it is minimized there
 _MOST_STEPS = 30

@@ -36,8 +36,8 @@ def has_model(sum_: Sum) -> bool:
 def bends_at(point: Point, blend: float = 0.0) -> Bends:
     """Return the Hessians of the groups at a point."""
     curvatures: Any = point.curvatures(blend)  # type: ignore[attr-defined]  # of rows
-    designs = point.sum.designs
-    return Bends(np.stack([design.gram(curvatures[rows]) for rows, design in designs]))
+    rows = point.sum.rows
+    return Bends(rows._design.grams(point.sum.codes, curvatures, rows.n_groups))  # noqa: SLF001 - of its rows
 
 
 def by_model(point: Point, bends: Bends, damping: float) -> Direction:
@@ -65,6 +65,11 @@ def by_model(point: Point, bends: Bends, damping: float) -> Direction:
     along = -float(point.smooth @ p) - float(l1 @ (np.abs(w + p) - np.abs(w)))
     promised = 2.0 * (start - value) if start - value > _SEEN * abs(start) else along
     return Direction(p, promised, foreseen=model.slope_of_data)
+
+
+def hessian_of(point: Point, bends: Bends) -> Array:
+    """Return the Hessian of the model at the point itself."""
+    return _Model(point, bends, 0.0).derivatives(np.zeros_like(point.w))[1]
 
 
 def corrected(bends: Bends, step: Vector, slopes: Vector, foreseen: Vector) -> Bends:

@@ -1,14 +1,14 @@
 """One step of Newton's method on a sum: a direction, a search along it, and what the next step needs to know."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from stoic.losses import Absolute, Huber, Quantile
 from stoic.protocols import Array, Vector
-from stoic.solvers.newton_directions import Direction, by_matrix, by_products
-from stoic.solvers.newton_model import Bends, bends_at, by_model, corrected, has_model
+from stoic.solvers.newton_directions import Direction, by_kept_matrix, by_matrix, by_products
+from stoic.solvers.newton_model import Bends, bends_at, by_model, corrected, has_model, hessian_of
 from stoic.solvers.newton_point import Point, RowsPoint
 from stoic.solvers.newton_sum import MOST_DENSE, Sum
 
@@ -21,7 +21,7 @@ _NOTHING = 1e-8  # of F at the start: what counts as zero
 _FIRST_DAMPING, _LEAST_DAMPING, _SMALL_DAMPING, _MOST_DAMPING = 1e-8, 1e-12, 1e-3, 1e6
 _FIRST_BLEND, _LEAST_BLEND = 0.1, 0.02  # of the curvature of parabolas above the losses
 _ROUGHLY = 1e-6  # of F: a gap for which the curvature of parabolas above the losses will do
-_SLOW = 0.5  # of the last promise: one that shows that what is kept is worn out
+_SLOW = 0.25  # of the last promise: one that shows that what is kept is worn out
 _FRESH = 1e-9  # of the size of F: promises below which predictions and Hessians are formed anew
 _STEEP = 0.3  # of the slope at the start of a step: one at its end that a better length would avoid
 _LONGEST = 4.0
@@ -48,6 +48,7 @@ class NewtonState(NamedTuple):
     bends: Bends | None = None
     matrix: Array | None = None
     keeps: bool = False
+    leads: bool = False
     before: float = math.inf
     is_rough: bool = False
     blend: float = 0.0
@@ -87,7 +88,7 @@ def advance(state: NewtonState, gap: float) -> NewtonState:
         is_rough=state.is_rough or halvings > 0,
         blend=_blended(state.blend, halvings) if _can_blend(point) else 0.0,
     )
-    if state.keeps and not is_done:
+    if state.keeps and not state.leads and not is_done:
         state = _kept(state, direction, point, new, size)
     if promised <= _FRESH * size and not is_done and isinstance(new, RowsPoint):
         state = state._replace(point=new.sum.at(new.w))  # without the rounding of many steps
@@ -112,15 +113,18 @@ def keeps_matrix(sum_: Sum) -> bool:
 
 
 def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tuple[Direction, NewtonState]:
+    accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
+    if gap > 0.0 and 0.0 < state.promised < math.inf:  # what a step leaves is to be less than the gap, and no more
+        accuracy = max(accuracy, min(0.1, math.sqrt(0.1 * gap * state.first / state.promised)))
+    if state.leads:
+        matrix = state.matrix if state.bends is None else hessian_of(point, state.bends)
+        return by_kept_matrix(point, cast("Array", matrix), state.damping, accuracy, state.blend), state
     if point.w.size <= point.sum.most_dense:
         if (state.keeps or state.is_rough) and has_model(point.sum):
             bends = state.bends or bends_at(point, state.blend)
             return by_model(point, bends, state.damping), state._replace(bends=bends if state.keeps else None)
         matrix = point.hessian(state.blend) if state.matrix is None else state.matrix
         return by_matrix(point, matrix, state.damping), state._replace(matrix=matrix if state.keeps else None)
-    accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
-    if gap > 0.0 and state.promised < math.inf:  # what a step leaves is to be less than the gap, and no more
-        accuracy = max(accuracy, min(0.1, math.sqrt(0.1 * gap * state.first / state.promised)))
     diagonal, age = state.diagonal, state.age
     if diagonal is None or age > _MOST_STALE:
         diagonal, age = point.diagonal(state.blend), 0
@@ -130,8 +134,13 @@ def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tup
 
 def _kept(state: NewtonState, direction: Direction, before: Point, new: Point, size: float) -> NewtonState:
     """Return the state with what is kept corrected by the slopes of a step, or left out where it is worn out."""
-    is_slow = state.blend == 1.0 or (state.age > 0 and state.promised > _SLOW * state.before)
-    if is_slow or state.age >= _MOST_UPDATES or state.promised <= _FRESH * size:
+    is_slow = state.blend == 1.0 or (
+        state.age > 0 and state.promised > (2.0 if new.sum.has_l1 else 1.0) * _SLOW * state.before
+    )
+    is_worn = is_slow or state.age >= _MOST_UPDATES or state.promised <= _FRESH * size
+    if is_worn and not new.sum.has_l1:
+        return state._replace(leads=True)
+    if is_worn:
         return state._replace(bends=None, matrix=None, age=0)
     step, bends = new.w - before.w, state.bends
     if bends is not None and direction.foreseen is not None and step.any():

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, cast
@@ -23,7 +22,6 @@ from stoic.solvers.newton_point import Point, RowsPoint
 
 MOST_DENSE = 1000  # variables up to which the Hessian is formed
 _MOST_JACOBIAN = 1 << 20  # numbers of the Jacobian of g
-_MOST_KEPT = 1 << 20  # numbers of rows that are kept group by group, in a copy
 
 
 @dataclass(frozen=True)
@@ -82,20 +80,6 @@ class Sum:
         """Whether the Jacobian of g is wanted anyhow, and the slopes are made of it."""
         p, d = self.problem.inner.shape
         return type(self.rows) is GroupLoss and not self.is_linear and d <= MOST_DENSE and p * d <= _MOST_JACOBIAN
-
-    @property
-    def designs(self) -> Iterable[tuple[IntArray, Any]]:
-        """The row numbers of each group, and the design of these rows: one after another where they are many."""
-        return self._designs if self.entries <= _MOST_KEPT else self._each_design()
-
-    @cached_property
-    def _designs(self) -> list[tuple[IntArray, Any]]:
-        return list(self._each_design())
-
-    def _each_design(self) -> Iterator[tuple[IntArray, Any]]:
-        rows = self.rows.grouped_rows
-        for own in np.split(rows.order, rows.offsets[1:-1]):
-            yield own, self.rows._design.taken(own)  # noqa: SLF001 - its rows
 
     @cached_property
     def entries(self) -> float:
