@@ -20,7 +20,7 @@ from stoic.engines.plain import PlainEngine
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.guards import is_foreign
 from stoic.inners.metered import BudgetSpent, Metered
-from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
+from stoic.pilot import PilotRows, draw_pilot, find_start, measure_pilot, pilot_cost, pilot_size
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.hindsight import Hindsight, Outlook, split_draws
@@ -33,7 +33,6 @@ from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost
 
 _log = logging.getLogger("stoic")
 
-_LARGEST_PILOT = 200
 _QUIET_EVALUATIONS = 3
 
 
@@ -174,6 +173,7 @@ class _Run:
         """Choose open settings from a pilot, and start the solver."""
         began, w0 = time.perf_counter(), self.w0
         self.asked = self.method = method
+        self.start_at = w0
         self.last, self.answer, self.delta = w0, w0, delta
         try:
             with np.errstate(all="ignore"):
@@ -182,7 +182,7 @@ class _Run:
                 planned = plan_cost(self.solver, self.meter)
                 self.needed = None if planned is None else self.meter.samples + planned
                 self.engine = choose_engine(engine, self.solver, self.problem, self.meter)
-                self.chunk = Chunk(self.engine.init(self.solver, self.problem, w0, self.rng))
+                self.chunk = Chunk(self.engine.init(self.solver, self.problem, self.start_at, self.rng))
         except KeyboardInterrupt:
             self.chunk = Chunk(None, ending=Status.INTERRUPTED)
         self.recorded = self.chunk
@@ -198,11 +198,13 @@ class _Run:
         if not method.needs_pilot:
             self.meter.is_keeping = True
             return method
-        size = max(3, min(_LARGEST_PILOT, self.meter.budget // (50 * self.meter.cost(1))))
+        size = pilot_size(self.meter.budget // self.meter.cost(1))
         self.meter.require(pilot_cost(size) * self.meter.cost(1))
         with self.meter.trying():
             self.pilot_rows = draw_pilot(self.problem, self.rng, size)
-            pilot = measure_pilot(self.pilot_rows, w0, self.rng, delta=delta)
+            found = find_start(self.pilot_rows, w0)
+            pilot = measure_pilot(self.pilot_rows, found, self.rng, delta=delta)
+        self.start_at = found.start
         solver = method.tuned(pilot.within(self.meter.left))
         solver.check(self.problem)
         _log.info("chosen from a pilot of %d samples: %s", self.meter.samples, solver)
