@@ -149,12 +149,20 @@ class Pilot:
         """Return how many stages of doubling length fit."""
         return min(max(1, math.floor(math.log2(n_steps / self.shortest(step_size) + 1.0))), MOST_STAGES)
 
-    def stage_shares(self, n_draws: int) -> int:
+    def anytime_stages(self, n_draws: int) -> int:
         """Return how many stages of doubling length fit, whatever μ is, the first of 64 draws or more; 8 at most.
 
         What such stages give half way does not depend on how many follow.
         """
         return min(max(1, math.floor(math.log2(n_draws / _FIRST_STAGE + 1.0))), _MOST_ANYTIME)
+
+    def wander(self, step_size: float, batch_size: int, n_steps: int) -> float:
+        """Return how far noise takes the iterates of n steps from where they would be without it.
+
+        It is that of a random walk, η·σ·√n, until curvature holds it, after about d/(2ηL) steps.
+        """
+        held = self.dimension / (2.0 * step_size * self.L_typical) if self.dimension and self.L_typical else math.inf
+        return step_size * self.gradient_noise * math.sqrt(min(float(n_steps), held) / batch_size)
 
     def reach(self, step_size: float, n_steps: int) -> float:
         """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice `distance`.

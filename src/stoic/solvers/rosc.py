@@ -156,6 +156,8 @@ class ROSC(Averaging):
     """
 
     kernel: ClassVar[str] = "rosc"
+    reference_share: ClassVar[int] = 10
+    """Which part of its samples a stage spends on its reference, at most."""
 
     step_size: Positive = AUTO
     batch_size: Count = AUTO
@@ -184,7 +186,7 @@ class ROSC(Averaging):
         pilot, m = pilot.truncated, either(self.batch_size, pilot.batch_size())
         available = pilot.n_steps(m)
         enough = n_vector_blocks(pilot.delta / 6.0) * 10 * max(2, m)  # blocks far steadier than a batch
-        b = either(self.reference_size, min(max(2, available * m // 10), enough))
+        b = either(self.reference_size, min(max(2, available * m // self.reference_share), enough))
         delta = max(pilot.delta / 6.0, math.exp(-b / 18.0))
         n_steps = planned(self.n_steps, max(1, available - math.ceil(b / m)))
         step_size = either(self.step_size, pilot.averaging_step(m, n_steps))

@@ -60,6 +60,7 @@ class TrackedROSC(ROSC):
     """
 
     kernel: ClassVar[str] = "rosc"
+    reference_share: ClassVar[int] = 20
 
     truncates: Literal["batches", "samples"] = "samples"
     weight: Weight = AUTO
