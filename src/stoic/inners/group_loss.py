@@ -144,6 +144,18 @@ class GroupLoss(OverRows):
         other._design = make_design(X, intercept=self.intercept)  # noqa: SLF001 - of its own kind
         return other
 
+    def with_columns(self, center: Vector, scale: Vector) -> "GroupLoss":
+        """Return the same rows with columns centered and scaled once more, none of them formed."""
+        other = copy.copy(self)
+        before = self.center, self.scale
+        if self.is_standardized:  # ((x − c)/s − center)/scale
+            center, scale = before[0] + before[1] * center, before[1] * scale  # type: ignore[operator]
+        other.center, other.scale = center, scale
+        other._design = make_design(  # noqa: SLF001 - of its own kind
+            self.X, intercept=self.intercept, center=center, scale=scale
+        )
+        return other
+
     def _checked_columns(self, center: Any, scale: Any) -> tuple[Vector | None, Vector | None]:
         """Return both, or neither where none is given."""
         if center is None and scale is None:

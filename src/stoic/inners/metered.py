@@ -1,5 +1,6 @@
 """An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
@@ -64,6 +65,12 @@ class Metered:
     def inner(self) -> AnyInner:
         """The part that is counted."""
         return self._inner
+
+    def around(self, inner: AnyInner) -> "Metered":
+        """Return a meter around another form of the same inner part; from here on that one counts, from these counts."""
+        other = copy.copy(self)
+        other._inner = inner  # noqa: SLF001 - of its own kind
+        return other
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from stoic.engines.plain import PlainEngine
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.guards import is_foreign
 from stoic.inners.metered import BudgetSpent, Metered
-from stoic.pilot import PilotRows, draw_pilot, find_start, measure_pilot, pilot_cost, pilot_size
+from stoic.pilot import Metric, PilotRows, draw_pilot, find_start, measure_pilot, pilot_cost, pilot_size
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.hindsight import Hindsight, Outlook, split_draws
@@ -28,6 +28,7 @@ from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, pr
 from stoic.solve.progress import progress_bar
 from stoic.solve.requests import check_watchers, make_generator, resolve
 from stoic.solve.result import Record, Result
+from stoic.solve.variables import Rescaled, Scale, Variables, check_scale, chosen_metric
 from stoic.solvers import AnySolver, Method
 from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost
 
@@ -50,6 +51,7 @@ def minimize(
     tol: float | None = None,
     max_seconds: float | None = None,
     engine: Literal["auto", "plain", "compiled", "renumbered"] = "auto",
+    scale: Scale = "auto",
     verbose: bool = False,
     chunk_size: int = 1000,
 ) -> Result:
@@ -86,6 +88,10 @@ def minimize(
         "plain" is the readable definition, "compiled" the same steps in kernels, at the cost of the rows drawn;
         both take the same draws and agree to rounding. "auto" compiles where that is possible and pays, and
         says in a log line where it is not possible. "renumbered" is an old name of "compiled".
+    scale : "auto", None or array of shape (columns,)
+        The problem is solved in the variables w/scale, exactly, r included. "auto" learns scales from the pilot, 1 over the
+        root mean squares of the columns, centered where there is an intercept, where rows are dense, r is a penalty, columns
+        differ much and no setting was given in the units of w; a log line says so, and ``result.solver`` shows the scales.
     verbose : bool, default False
         Show a progress bar on standard error.
     chunk_size : int, default 1000
@@ -133,10 +139,13 @@ def minimize(
     check_watchers(observers, callback)
     if engine not in ENGINES:
         raise InvalidParameter(f"engine={engine!r} is not one of {', '.join(map(repr, ENGINES))}.")
+    check_scale(scale)
+    if isinstance(chosen, Rescaled):
+        chosen, scale = chosen.solver, chosen.metric  # type: ignore[assignment]
     run = _Run(problem, budget, problem.start(w0), make_generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
-            run.start(chosen, delta, engine)
+            run.start(chosen, delta, engine, scale)
             is_watched = verbose or max_seconds is not None
             run.go(every, chunk_size if is_watched else UNBOUNDED, deadline, show)
     except BudgetSpent as spent:
@@ -166,10 +175,10 @@ class _Run:
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
         self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
         self.history: list[Record] = []
-        self.pilot_rows = PilotRows([], [])
+        self.pilot_rows, self.variables = PilotRows([], []), Variables()
         self.hindsight, self.shares_to_keep = Hindsight(problem, w0, budget), [0.25, 0.5]
 
-    def start(self, method: Method, delta: float, engine: str) -> None:
+    def start(self, method: Method, delta: float, engine: str, scale: Scale) -> None:
         """Choose open settings from a pilot, and start the solver."""
         began, w0 = time.perf_counter(), self.w0
         self.asked = self.method = method
@@ -178,7 +187,7 @@ class _Run:
         try:
             with np.errstate(all="ignore"):
                 check_engine(engine, self.problem, self.meter)
-                self.method = self._tuned(method, w0, delta)
+                self.method = self._tuned(method, w0, delta, scale)
                 planned = plan_cost(self.solver, self.meter)
                 self.needed = None if planned is None else self.meter.samples + planned
                 self.engine = choose_engine(engine, self.solver, self.problem, self.meter)
@@ -193,22 +202,31 @@ class _Run:
         """The method, once nothing about it is open."""
         return cast("AnySolver", self.method)
 
-    def _tuned(self, method: Method, w0: Vector, delta: float) -> Method:
-        """Return the solver with nothing open, after a pilot where something was."""
+    def _tuned(self, method: Method, w0: Vector, delta: float, scale: Scale) -> Method:
+        """Return the solver with nothing open, after a pilot where something was, and where it is to start."""
         if not method.needs_pilot:
-            self.meter.is_keeping = True
+            self._solve_in(chosen_metric(scale, method, self.problem, self.pilot_rows))
+            self.meter.is_keeping, self.start_at = True, self.variables.into(w0)
             return method
         size = pilot_size(self.meter.budget // self.meter.cost(1))
         self.meter.require(pilot_cost(size) * self.meter.cost(1))
         with self.meter.trying():
             self.pilot_rows = draw_pilot(self.problem, self.rng, size)
-            found = find_start(self.pilot_rows, w0)
-            pilot = measure_pilot(self.pilot_rows, found, self.rng, delta=delta)
+            self._solve_in(chosen_metric(scale, method, self.problem, self.pilot_rows))
+            rows = self.variables.rows(self.problem, self.pilot_rows)
+            found = find_start(rows, self.variables.into(w0))
+            pilot = measure_pilot(rows, found, self.rng, delta=delta)
         self.start_at = found.start
         solver = method.tuned(pilot.within(self.meter.left))
         solver.check(self.problem)
         _log.info("chosen from a pilot of %d samples: %s", self.meter.samples, solver)
         return solver
+
+    def _solve_in(self, metric: Metric | None) -> None:
+        """Solve in the variables of a metric from here on."""
+        if metric is not None:
+            self.problem, self.variables = metric.problem(self.problem), Variables(metric)
+            self.meter = self.problem.inner if isinstance(self.problem.inner, Metered) else self.meter
 
     def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
         """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
@@ -278,7 +296,7 @@ class _Run:
         return {"duality_gap": duality_gap(self.given, self._answer())}
 
     def _answer(self) -> Vector:
-        return self.solver.output(self.engine.settled(self.solver, self.chunk).state)
+        return self.variables.out_of(self.solver.output(self.engine.settled(self.solver, self.chunk).state))
 
     def _record(self) -> Record:
         watched = max(1, self.chunk.watched - self.recorded.watched)
@@ -316,7 +334,7 @@ class _Run:
             truncated_y=chunk.truncated_y / max(1, chunk.watched),
             truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
-            solver=self.method,
+            solver=self.method if self.variables.metric is None else Rescaled(self.method, self.variables.metric),
             outlook=outlook,
             certifier=partial(certify_answer, self.given, w.copy(), self.delta, self.meter.budget),
         )
