@@ -12,6 +12,7 @@ from stoic.pilot.fixed_sample import Pooled, Sample, length
 from stoic.pilot.probes import (
     curvature,
     first_smoothness,
+    is_large,
     jacobian_smoothness,
     noise,
     single_samples,
@@ -27,7 +28,7 @@ _LARGEST_BATCH = 64
 _FEWEST_STEPS = 3000
 _ENOUGH_DRAWS = 20
 _HALVINGS = 40
-_FIRST_STAGE, _MOST_ANYTIME = 64, 8
+_FIRST_STAGE, _MOST_ANYTIME, _COORDINATES_A_DRAW = 64, 8, 200.0
 _ENOUGH = 5.0  # of μηT, for a stage that forgets its start
 
 
@@ -152,9 +153,11 @@ class Pilot:
     def anytime_stages(self, n_draws: int) -> int:
         """Return how many stages of doubling length fit, whatever μ is, the first of 64 draws or more; 8 at most.
 
-        What such stages give half way does not depend on how many follow.
+        What such stages give half way does not depend on how many follow. A stage begins with a few passes over all
+        coordinates, which the draws of the first one are to outweigh.
         """
-        return min(max(1, math.floor(math.log2(n_draws / _FIRST_STAGE + 1.0))), _MOST_ANYTIME)
+        first = max(_FIRST_STAGE, self.dimension / _COORDINATES_A_DRAW)
+        return min(max(1, math.floor(math.log2(n_draws / first + 1.0))), _MOST_ANYTIME)
 
     def wander(self, step_size: float, batch_size: int, n_steps: int) -> float:
         """Return how far noise takes the iterates of n steps from where they would be without it.
@@ -253,7 +256,7 @@ def _constants(
 ) -> Constants:
     outer = sample.problem.outer
     seen = [noise(parts, point) for point in ends]
-    few = [sample, *(part for part in parts if part is not sample)][:3]
+    few = [sample, *(part for part in parts if part is not sample)][: 1 if is_large(sample) else 3]
     L_g = max(float(np.median([jacobian_smoothness(part, point, probe, rng) for part in few])) for point in ends)
     return Constants(
         C_f=_declared(outer, "lipschitz", max(end.slope for end in seen)),

@@ -16,6 +16,8 @@ _DENSE_ENTRIES = 1 << 20  # numbers of block Jacobians, 8 MB, beyond which those
 
 _ROUNDING = 1e-12  # of the size of a mean: distances that mean nothing
 _DIRECTIONS = 1 << 20  # numbers of the directions of Lanczos' method, 8 MB
+_DESCENT_WORK, _FEWEST_DESCENTS = 4_000_000, 8  # numbers that a descent may pass over; steps that it takes at least
+_POWER_WORK, _FEWEST_POWERS = 300_000, 3
 _SMALL_GAIN = 1e-4  # of the way down so far: 40 such steps would not change the optimum's size
 
 
@@ -48,8 +50,9 @@ def first_smoothness(sample: Sample, w: Vector) -> float:
 def descend(sample: Sample, w: Vector, L: float, n_steps: int = 40) -> Vector:
     """Run accelerated proximal gradient with backtracking on the fixed sample, until two steps gain little.
 
-    The momentum is that of Nesterov, begun anew where the objective would rise.
+    The momentum is that of Nesterov, begun anew where the objective would rise. On a large sample there are fewer steps.
     """
+    n_steps = min(n_steps, max(_FEWEST_DESCENTS, _DESCENT_WORK // sample.work))
     L, before, pace = L if 0.0 < L < math.inf else 1.0, w, 1.0
     first = last = sample.objective(w)
     is_slow = False
@@ -87,11 +90,17 @@ def _prox_step(sample: Sample, w: Vector, L: float) -> tuple[Vector | None, floa
     return None, L
 
 
+def is_large(sample: Sample) -> bool:
+    """Whether a probe of a sample is so much work that few have to do."""
+    return sample.work > _POWER_WORK
+
+
 def curvature(
     sample: Sample, w: Vector, probe: float, rng: Generator, *, shift: float = 0.0, n_steps: int = 10
 ) -> float:
     """Return the largest eigenvalue of H, or of shift·I − H, by power iteration on gradient differences."""
     direction = rng.standard_normal(w.size)
+    n_steps = min(n_steps, max(_FEWEST_POWERS, _POWER_WORK // sample.work))
     largest = 0.0
     for _ in range(n_steps):
         direction /= length(direction) or 1.0
@@ -120,7 +129,7 @@ def spectrum(sample: Sample, w: Vector, probe: float, rng: Generator, *, n_steps
     a little too small, and the smallest too large. Where the directions would take much memory, there are fewer.
     """
     d = w.size
-    n_steps = max(2, min(d, n_steps, _DIRECTIONS // d))
+    n_steps = min(d, max(_FEWEST_POWERS, min(n_steps, _DIRECTIONS // d, _POWER_WORK // sample.work)))
     basis, diagonal, beside = np.empty((n_steps, d)), [], []
     direction = rng.standard_normal(d)
     direction /= length(direction)
@@ -189,6 +198,8 @@ def noise(parts: list[Sample], w: Vector) -> NoiseScale:
     problem = parts[0].problem
     p, d = problem.inner.shape
     most = max(1, min(6, _JACOBIAN_ENTRIES // (p * d * len(parts))))
+    if is_large(parts[0]):
+        most = min(most, 2)
     blocks = min(most, *(part.size for part in parts))
     means = []
     for part in parts:
@@ -253,6 +264,7 @@ def typical(distances: Vector, size: float) -> float:
 def jacobian_smoothness(sample: Sample, w: Vector, probe: float, rng: Generator, n_steps: int = 6) -> float:
     """Return L_g: power iteration on the summed Hessians, then the Frobenius norm along the direction found."""
     direction = rng.standard_normal(w.size)
+    n_steps = min(n_steps, max(_FEWEST_POWERS, _POWER_WORK // sample.work))
     ones = np.ones(sample.problem.inner.shape[0])
     for _ in range(n_steps):
         direction /= length(direction) or 1.0

@@ -61,6 +61,7 @@ class TrackedROSC(ROSC):
 
     kernel: ClassVar[str] = "rosc"
     reference_share: ClassVar[int] = 20
+    most_blocks: ClassVar[float] = 24
 
     truncates: Literal["batches", "samples"] = "samples"
     weight: Weight = AUTO
