@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import bdtrc
 
 from stoic.means import smallest_ball_index
 from stoic.pilot.comparing import rise
 from stoic.pilot.fixed_sample import Pooled, Sample, draw_sample, length
-from stoic.pilot.probes import descend, first_smoothness
+from stoic.pilot.probes import descend, first_smoothness, is_large
 from stoic.problem import Problem
 from stoic.protocols import Vector
 
@@ -64,9 +65,10 @@ class Found(NamedTuple):
 def find_start(rows: PilotRows, w0: Vector, *, moves: bool = True) -> Found:
     """Return the start that the rows of a pilot speak for.
 
-    Each part is minimized. The optimum in the middle is the center of the smallest ball with half of them; the mean of the
-    optima in that ball is a candidate that a wild sample, which spoils one part, does not move. It is the start where the
-    single draws, which nothing was fitted to, leave no doubt that it is better than w₀; else w₀ is.
+    Each part is minimized. The optimum in the middle is the center of the smallest ball with half of them. There are two
+    candidates: the mean of the optima in that ball, which a wild sample does not move, since it spoils one part; and the
+    optimum of all parts together, which is better where there are few rows. The better one on the single draws, which nothing
+    was fitted to, is the start where these leave no doubt that it is better than w₀; else w₀ is.
     """
     parts = rows.parts
     L, optima = first_smoothness(parts[0], w0), []
@@ -75,12 +77,34 @@ def find_start(rows: PilotRows, w0: Vector, *, moves: bool = True) -> Found:
         part.forget()
     far = np.array([[length(one - other) for one in optima] for other in optima])
     middle = smallest_ball_index(np.where(np.isnan(far), np.inf, far))
-    near = np.argsort(far[middle], kind="stable")[: (len(parts) + 1) // 2]
     if moves and rows.singles and length(optima[middle] - w0) > 0.0:
-        candidate = sum(optima[k] for k in near[1:]) + optima[middle]
-        candidate /= len(near)
-        if rise(Pooled(rows.singles), candidate, w0, _BETTER) > 0.0:
-            others = sorted(range(len(parts)), key=lambda k: length(optima[k] - candidate))
-            usual = others[len(others) // 2]
+        near = np.argsort(far[middle], kind="stable")[: (len(parts) + 1) // 2]
+        candidate = sum(optima[k] for k in near if k != middle) + optima[middle]
+        candidate = _better_one(rows, candidate / len(near), L)
+        if is_better(rows.singles, candidate, w0):
+            order = sorted(range(len(parts)), key=lambda k: length(optima[k] - candidate))
+            usual = order[len(order) // 2]
             return Found(candidate, parts[usual], optima[usual])
     return Found(w0, parts[middle], optima[middle])
+
+
+def _better_one(rows: PilotRows, candidate: Vector, L: float) -> Vector:
+    """Return a candidate, or the optimum of all parts if that is better on the single draws; of large parts none is found."""
+    if is_large(rows.parts[0]):
+        return candidate
+    whole, judge = Pooled(rows.parts), Pooled(rows.singles)
+    pooled = descend(whole, candidate, L)
+    whole.forget()
+    return pooled if judge.objective(pooled) < judge.objective(candidate) else candidate
+
+
+def is_better(singles: list[Sample], w: Vector, v: Vector) -> bool:
+    """Whether single draws leave no doubt that w is better than v.
+
+    By their differences, see `rise`; or since w is better on nearly each of them alone, which tells where the worst of many
+    groups makes differences wild.
+    """
+    if rise(Pooled(singles), w, v, _BETTER) > 0.0:
+        return True
+    n_better = sum(one.objective(w) < one.objective(v) for one in singles)
+    return float(bdtrc(n_better - 1, len(singles), 0.5)) < _BETTER if n_better > 0 else False
