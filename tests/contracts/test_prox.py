@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from checks import generated, vectors
-from stoic.regularizers import L1, L2, Anchored, Box, ElasticNet, LeavingLast, Simplex, Weighted, Zero, prox_in_ball
+from stoic.regularizers import (
+    L1,
+    L2,
+    Anchored,
+    Box,
+    ElasticNet,
+    LeavingLast,
+    Simplex,
+    Weighted,
+    Zero,
+    prox_in_ball,
+)
 
 D = 4
 ANCHOR = np.array([0.5, -1.0, 0.0, 2.0])

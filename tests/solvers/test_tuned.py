@@ -180,7 +180,9 @@ KNOWN = dataclasses.replace(PILOT, dimension=10)
 
 
 def test_the_step_of_an_average_falls_with_the_budget_where_mu_is_tiny_and_coordinates_are_many():
-    wide = dataclasses.replace(FLAT, constants=dataclasses.replace(CONSTANTS, mu=1e-9), dimension=10**7, distance=0.1)
+    wide = dataclasses.replace(
+        FLAT, constants=dataclasses.replace(CONSTANTS, mu=1e-9), dimension=10**7, distance=0.1
+    )
     steps = [wide.averaging_step(1, n) for n in (10**3, 10**5, 10**7)]
     assert steps[0] / steps[1] == pytest.approx(10.0, rel=0.7)
     assert steps[1] / steps[2] == pytest.approx(10.0, rel=0.7)

@@ -67,7 +67,7 @@ class Metered:
         return self._inner
 
     def around(self, inner: AnyInner) -> "Metered":
-        """Return a meter around another form of the same inner part; from here on that one counts, from these counts."""
+        """Return a meter around another form of the same inner part, which goes on from these counts."""
         other = copy.copy(self)
         other._inner = inner  # noqa: SLF001 - of its own kind
         return other

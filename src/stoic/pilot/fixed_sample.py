@@ -122,7 +122,7 @@ class LinearSample(Sample):
         """Numbers that a gradient passes over: the entries of the rows, and w."""
         X = self.inner.X
         entries = X.nnz if hasattr(X, "nnz") else X.size
-        return self.problem.dimension + self.size * self.inner.n_groups * entries // X.shape[0]
+        return int(self.problem.dimension + self.size * self.inner.n_groups * entries // X.shape[0])
 
     def value(self, w: Vector) -> Vector:
         """Return the mean of g(w; ξ)."""

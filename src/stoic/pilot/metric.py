@@ -26,7 +26,8 @@ _SMALLEST = 1e-150
 class Metric:
     r"""Variables v with :math:`w_k = s_k v_k`, columns centered at c where there is an intercept.
 
-    The model is then one of the columns :math:`s_k (x_k - c_k)`, of which none is formed: with the intercept b of w, that of v is
+    The model is then one of the columns :math:`s_k (x_k - c_k)`, of which none is formed: with the intercept b of
+    w, that of v is
     :math:`b + \sum_k c_k w_k`.
 
     Attributes
@@ -64,12 +65,15 @@ class Metric:
         Raises
         ------
         IncompatibleParts
-            If the regularizer is neither a penalty of the library nor a box, or an anchor, or a given scale has another size.
+            If the regularizer is neither a penalty of the library nor a box, or an anchor, or a given scale has
+            another size.
         """
         bare, n = problem.regularizer, self.scale.size
         n_last = problem.inner.n_unpenalized
         if n + n_last != problem.dimension:
-            raise IncompatibleParts(f"scale has {n} entries for {problem.dimension - n_last} variables; give one for each.")
+            raise IncompatibleParts(
+                f"scale has {n} entries for {problem.dimension - n_last} variables; give one for each."
+            )
         regularizer = _in_metric(bare.regularizer if isinstance(bare, LeavingLast) else bare, self.scale)
         if regularizer is None:
             raise IncompatibleParts(f"{bare!r} cannot be written in scaled variables; use scale=None.")
@@ -102,18 +106,25 @@ def _in_metric(regularizer: Regularizer, scale: Vector) -> Regularizer | None:
 def learned_metric(problem: Problem, parts: list[Sample]) -> tuple[Metric | None, str]:
     """Return the metric that the rows of a pilot speak for, and why there is none where there is none.
 
-    The scale of a column is one over its root mean square, the median of those of the parts, and at most six over its
-    largest entry: a column that is nearly always zero must not make steps that its few entries cannot bear. With an intercept it
-    is that of the deviations from the column's mean, which is the median of the parts' means.
+    The scale of a column is one over its root mean square, the median of those of the parts, and at most six over
+    its largest entry: a column that is nearly always zero must not make steps that its few entries cannot bear.
+    With an intercept it is that of the deviations from the column's mean, which is the median of the parts' means.
     """
     inner = problem.inner.inner if isinstance(problem.inner, Metered) else problem.inner
-    if type(inner) is not GroupLoss or is_foreign(inner) or not isinstance(inner.X, np.ndarray) or inner.is_standardized:
+    if (
+        type(inner) is not GroupLoss
+        or is_foreign(inner)
+        or not isinstance(inner.X, np.ndarray)
+        or inner.is_standardized
+    ):
         return None, "rows that are not dense are taken as they are"
     bare = problem.regularizer.regularizer if isinstance(problem.regularizer, LeavingLast) else problem.regularizer
     if _in_metric(bare, np.ones(inner.X.shape[1])) is None:
         return None, f"{bare!r} is taken as it is"
     drawn = [_rows_of(inner, part) for part in parts]
-    center = np.median([rows.mean(axis=0) for rows in drawn], axis=0) if inner.intercept else np.zeros(inner.X.shape[1])
+    center = (
+        np.median([rows.mean(axis=0) for rows in drawn], axis=0) if inner.intercept else np.zeros(inner.X.shape[1])
+    )
     squares = np.median([np.square(rows - center).mean(axis=0) for rows in drawn], axis=0)
     largest = np.max([np.abs(rows - center).max(axis=0) for rows in drawn], axis=0)
     sizes = np.maximum(np.sqrt(squares), largest / _WILD)
@@ -128,5 +139,5 @@ def learned_metric(problem: Problem, parts: list[Sample]) -> tuple[Metric | None
 
 
 def _rows_of(inner: GroupLoss, part: Sample) -> Any:
-    rows = part.rows.rows if isinstance(part, LinearSample) else part.batch.rows
+    rows: Any = part.rows.rows if isinstance(part, LinearSample) else part.batch.rows
     return inner.X[rows.ravel()].astype(np.float64, copy=False)

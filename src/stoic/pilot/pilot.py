@@ -124,17 +124,19 @@ class Pilot:
         .. math:: \frac{\mathrm{distance}^2}{2 \eta n} \min\Bigl(1, \frac{1}{\mu \eta n}\Bigr)
                   + \sigma^2 \min\Bigl(\frac{\eta}{2}, \frac{d}{L n}\Bigr) :
 
-        the way from the start, which an average forgets where μηn is large, and the noise, of which an average of many more
-        than d draws keeps that of d draws, however long its steps. σ is the deviation of the gradient of a batch, and L is
-        there the smoothness of single draws, near the trace of the Hessian. Where μ is tiny and d is large, the step falls with
-        √n; where μ is not, with n; where d is small and μ tiny, it stays 1/(2L).
+        the way from the start, which an average forgets where μηn is large, and the noise, of which an average of
+        many more than d draws keeps that of d draws, however long its steps. σ is the deviation of the gradient of
+        a batch, and L is there the smoothness of single draws, near the trace of the Hessian. Where μ is tiny and
+        d is large, the step falls with √n; where μ is not, with n; where d is small and μ tiny, it stays 1/(2L).
         """
         top, squared = self.step_size(batch_size), self.distance**2
         variance = self.gradient_noise**2 / batch_size
         if not (variance > 0.0 and squared > 0.0):
             return top
         steps = [top * 0.5**k for k in range(_HALVINGS)]
-        settled = self.dimension / (self.L_typical * n_steps) if self.dimension and self.L_typical > 0.0 else math.inf
+        settled = (
+            self.dimension / (self.L_typical * n_steps) if self.dimension and self.L_typical > 0.0 else math.inf
+        )
         bounds = [
             squared / (2.0 * step * n_steps) * min(1.0, 1.0 / (self.mu * step * n_steps))
             + variance * min(0.5 * step, settled)
@@ -153,8 +155,8 @@ class Pilot:
     def anytime_stages(self, n_draws: int) -> int:
         """Return how many stages of doubling length fit, whatever μ is, the first of 64 draws or more; 8 at most.
 
-        What such stages give half way does not depend on how many follow. A stage begins with a few passes over all
-        coordinates, which the draws of the first one are to outweigh.
+        What such stages give half way does not depend on how many follow. A stage begins with a few passes over
+        all coordinates, which the draws of the first one are to outweigh.
         """
         first = max(_FIRST_STAGE, self.dimension / _COORDINATES_A_DRAW)
         return min(max(1, math.floor(math.log2(n_draws / first + 1.0))), _MOST_ANYTIME)
@@ -164,7 +166,9 @@ class Pilot:
 
         It is that of a random walk, η·σ·√n, until curvature holds it, after about d/(2ηL) steps.
         """
-        held = self.dimension / (2.0 * step_size * self.L_typical) if self.dimension and self.L_typical else math.inf
+        held = (
+            self.dimension / (2.0 * step_size * self.L_typical) if self.dimension and self.L_typical else math.inf
+        )
         return step_size * self.gradient_noise * math.sqrt(min(float(n_steps), held) / batch_size)
 
     def reach(self, step_size: float, n_steps: int) -> float:
@@ -204,7 +208,7 @@ def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta:
 
 @np.errstate(all="ignore")
 def measure_pilot(rows: PilotRows, found: Found, rng: Generator, *, delta: float) -> Pilot:
-    """Learn the problem's scales from rows, at the start that was found and at the optimum it is measured against."""
+    """Learn the problem's scales from rows, at the start that was found and the optimum it is measured by."""
     parts, problem = rows.parts, rows.parts[0].problem
     w0, sample, w1 = found
     distance = length(w1 - w0)

@@ -16,7 +16,10 @@ _DENSE_ENTRIES = 1 << 20  # numbers of block Jacobians, 8 MB, beyond which those
 
 _ROUNDING = 1e-12  # of the size of a mean: distances that mean nothing
 _DIRECTIONS = 1 << 20  # numbers of the directions of Lanczos' method, 8 MB
-_DESCENT_WORK, _FEWEST_DESCENTS = 4_000_000, 8  # numbers that a descent may pass over; steps that it takes at least
+_DESCENT_WORK, _FEWEST_DESCENTS = (
+    4_000_000,
+    8,
+)  # numbers that a descent may pass over; steps that it takes at least
 _POWER_WORK, _FEWEST_POWERS = 300_000, 3
 _SMALL_GAIN = 1e-4  # of the way down so far: 40 such steps would not change the optimum's size
 
@@ -50,7 +53,8 @@ def first_smoothness(sample: Sample, w: Vector) -> float:
 def descend(sample: Sample, w: Vector, L: float, n_steps: int = 40) -> Vector:
     """Run accelerated proximal gradient with backtracking on the fixed sample, until two steps gain little.
 
-    The momentum is that of Nesterov, begun anew where the objective would rise. On a large sample there are fewer steps.
+    The momentum is that of Nesterov, begun anew where the objective would rise. On a large sample there are fewer
+    steps.
     """
     n_steps = min(n_steps, max(_FEWEST_DESCENTS, _DESCENT_WORK // sample.work))
     L, before, pace = L if 0.0 < L < math.inf else 1.0, w, 1.0
@@ -125,8 +129,9 @@ class Spectrum(NamedTuple):
 def spectrum(sample: Sample, w: Vector, probe: float, rng: Generator, *, n_steps: int = 24) -> Spectrum:
     """Return the extreme curvatures of a sample at w, by Lanczos' method on gradient differences.
 
-    The directions are kept orthogonal, so that after d steps both are exact but for rounding; before that the largest is
-    a little too small, and the smallest too large. Where the directions would take much memory, there are fewer.
+    The directions are kept orthogonal, so that after d steps both are exact but for rounding; before that the
+    largest is a little too small, and the smallest too large. Where the directions would take much memory, there
+    are fewer.
     """
     d = w.size
     n_steps = min(d, max(_FEWEST_POWERS, min(n_steps, _DIRECTIONS // d, _POWER_WORK // sample.work)))

@@ -65,10 +65,11 @@ class Found(NamedTuple):
 def find_start(rows: PilotRows, w0: Vector, *, moves: bool = True) -> Found:
     """Return the start that the rows of a pilot speak for.
 
-    Each part is minimized. The optimum in the middle is the center of the smallest ball with half of them. There are two
-    candidates: the mean of the optima in that ball, which a wild sample does not move, since it spoils one part; and the
-    optimum of all parts together, which is better where there are few rows. The better one on the single draws, which nothing
-    was fitted to, is the start where these leave no doubt that it is better than w₀; else w₀ is.
+    Each part is minimized. The optimum in the middle is the center of the smallest ball with half of them. There
+    are two candidates: the mean of the optima in that ball, which a wild sample does not move, since it spoils one
+    part; and the optimum of all parts together, which is better where there are few rows. The better one on the
+    single draws, which nothing was fitted to, is the start where these leave no doubt that it is better than w₀;
+    else w₀ is.
     """
     parts = rows.parts
     L, optima = first_smoothness(parts[0], w0), []
@@ -89,7 +90,7 @@ def find_start(rows: PilotRows, w0: Vector, *, moves: bool = True) -> Found:
 
 
 def _better_one(rows: PilotRows, candidate: Vector, L: float) -> Vector:
-    """Return a candidate, or the optimum of all parts if that is better on the single draws; of large parts none is found."""
+    """Return a candidate, or the optimum of all parts, unless these are large, if single draws prefer it."""
     if is_large(rows.parts[0]):
         return candidate
     whole, judge = Pooled(rows.parts), Pooled(rows.singles)
@@ -101,8 +102,8 @@ def _better_one(rows: PilotRows, candidate: Vector, L: float) -> Vector:
 def is_better(singles: list[Sample], w: Vector, v: Vector) -> bool:
     """Whether single draws leave no doubt that w is better than v.
 
-    By their differences, see `rise`; or since w is better on nearly each of them alone, which tells where the worst of many
-    groups makes differences wild.
+    By their differences, see `rise`; or since w is better on nearly each of them alone, which tells where the
+    worst of many groups makes differences wild.
     """
     if rise(Pooled(singles), w, v, _BETTER) > 0.0:
         return True

@@ -1,4 +1,4 @@
-"""`Weighted`: a penalty with weights of its own for each variable, as the penalties are in other units of the variables."""
+"""`Weighted`: a penalty with weights for each variable, as penalties are in other units of the variables."""
 
 import math
 from dataclasses import dataclass
@@ -37,7 +37,9 @@ class Weighted:
         for name in ("l1", "l2"):
             object.__setattr__(self, name, floats(name, getattr(self, name)))
         if self.l1.ndim != 1 or self.l1.shape != self.l2.shape:
-            raise InvalidParameter(f"l1 and l2 have shapes {self.l1.shape} and {self.l2.shape}; give one of each a variable.")
+            raise InvalidParameter(
+                f"l1 and l2 have shapes {self.l1.shape} and {self.l2.shape}; give one of each a variable."
+            )
         if not all(((part >= 0.0) & (part <= 1e308)).all() for part in (self.l1, self.l2)):
             raise InvalidParameter("l1 and l2 must be finite and not negative.")
 

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.certificate.certifying import certify_answer
-from stoic.certificate.duality import duality_gap
-from stoic.certificate.linear_models import unknown_convexity
 from stoic.checks import check_count, check_positive, check_probability
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.engine import Chunk, Limits, Status
@@ -23,6 +21,7 @@ from stoic.inners.metered import BudgetSpent, Metered
 from stoic.pilot import Metric, PilotRows, draw_pilot, find_start, measure_pilot, pilot_cost, pilot_size
 from stoic.problem import Problem
 from stoic.protocols import Vector
+from stoic.solve.gap import gap_record
 from stoic.solve.hindsight import Hindsight, Outlook, split_draws
 from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
 from stoic.solve.progress import progress_bar
@@ -89,9 +88,8 @@ def minimize(
         both take the same draws and agree to rounding. "auto" compiles where that is possible and pays, and
         says in a log line where it is not possible. "renumbered" is an old name of "compiled".
     scale : "auto", None or array of shape (columns,)
-        The problem is solved in the variables w/scale, exactly, r included. "auto" learns scales from the pilot, 1 over the
-        root mean squares of the columns, centered where there is an intercept, where rows are dense, r is a penalty, columns
-        differ much and no setting was given in the units of w; a log line says so, and ``result.solver`` shows the scales.
+        Solve in the variables w/scale, exactly. "auto" learns scales, and centers with an intercept, where rows are
+        dense, columns differ and no setting is in units of w; ``result.solver`` shows them.
     verbose : bool, default False
         Show a progress bar on standard error.
     chunk_size : int, default 1000
@@ -141,7 +139,7 @@ def minimize(
         raise InvalidParameter(f"engine={engine!r} is not one of {', '.join(map(repr, ENGINES))}.")
     check_scale(scale)
     if isinstance(chosen, Rescaled):
-        chosen, scale = chosen.solver, chosen.metric  # type: ignore[assignment]
+        chosen, scale = chosen.solver, chosen.metric
     run = _Run(problem, budget, problem.start(w0), make_generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
@@ -173,8 +171,7 @@ class _Run:
         self.meter = Metered(problem.inner, budget, w0)
         self.problem = problem.watched().with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
-        self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
-        self.history: list[Record] = []
+        self.seconds, self.quiet, self.recorded_samples, self.history = 0.0, 0, -1, list[Record]()
         self.pilot_rows, self.variables = PilotRows([], []), Variables()
         self.hindsight, self.shares_to_keep = Hindsight(problem, w0, budget), [0.25, 0.5]
 
@@ -263,7 +260,11 @@ class _Run:
     def _observe(self) -> None:
         """Add a record, and let the callback and the tolerance end the solve."""
         is_watched = bool(self.observers) or self.tol is not None  # only then has the answer to be known
-        record = {**self._record(), **self._gap(), **(self._look() if is_watched else {})}
+        record = {
+            **self._record(),
+            **gap_record(self.given, self.solver, self._answer),
+            **(self._look() if is_watched else {}),
+        }
         self.history.append(record)
         self.recorded, self.recorded_samples = self.chunk, self.meter.samples
         if self.chunk.ending is None and self.quiet >= _QUIET_EVALUATIONS:
@@ -285,15 +286,6 @@ class _Run:
             self.quiet = self.quiet + 1 if moved < self.tol else 0
         self.last, self.answer = w, answer
         return {name: float(observe(w)) for name, observe in self.observers.items()}
-
-    def _gap(self) -> Record:
-        """Return the duality gap where each step goes through all data.
-
-        It is a bound for certain only where f∘g is known to be convex; elsewhere it is left to certificates.
-        """
-        if not getattr(self.solver, "uses_all_data", False) or unknown_convexity(self.given):
-            return {}
-        return {"duality_gap": duality_gap(self.given, self._answer())}
 
     def _answer(self) -> Vector:
         return self.variables.out_of(self.solver.output(self.engine.settled(self.solver, self.chunk).state))

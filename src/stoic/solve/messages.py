@@ -16,7 +16,7 @@ _NAMES = {"truncated_y": "values y", "truncated_z": "Jacobians z"}
 STEPS_ADVICE = (
     "Give more steps, n_steps=…, or a smoother problem: a higher temperature, a wider loss, columns of like scale."
 )
-_WORTH_SAYING = 0.2  # of the way down: what is left
+_WORTH_SAYING = 0.01  # of the way down: what is left
 
 
 def cut_advice(needed: int | None) -> str:

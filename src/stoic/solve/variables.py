@@ -24,7 +24,7 @@ _IN_UNITS = ("step_size", "steps", "radius", "levels", "clip", "smoothness", "mu
 
 @dataclass(frozen=True, eq=False)
 class Rescaled:
-    """A solver, and the variables in which it ran: `minimize` takes it as a method, and then solves in these again.
+    """A solver, and the variables in which it ran; as a method of `minimize` it solves in these again.
 
     It has the attributes of the solver besides its own.
     """
@@ -67,7 +67,8 @@ class Variables:
 def chosen_metric(scale: Scale, method: Any, problem: Problem, rows: PilotRows) -> Metric | None:
     """Return the metric that was asked for, or for "auto" the one that a pilot speaks for, if there is one.
 
-    A setting in the units of w, such as a step size, is one of w itself: where a method comes with one, nothing is scaled.
+    A setting in the units of w, such as a step size, is one of w itself: where a method comes with one, nothing is
+    scaled.
     """
     if isinstance(scale, Metric):
         return scale
@@ -99,7 +100,9 @@ def check_scale(scale: object) -> None:
     except (TypeError, ValueError):
         given = np.zeros(1)
     if given.ndim != 1 or not ((given > 0.0) & (given < np.inf)).all():
-        raise InvalidParameter(f'scale={scale!r} is neither "auto" nor None nor one positive number for each column.')
+        raise InvalidParameter(
+            f'scale={scale!r} is neither "auto" nor None nor one positive number for each column.'
+        )
 
 
 def _has_units(method: Any) -> bool:

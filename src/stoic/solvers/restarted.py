@@ -37,8 +37,9 @@ class Restarted(Composite):
     will do. One stage alone is that stage, bit for bit. A stage cut short by the budget gives its partial
     answer; in its first tenth, in which that is an average of few points, the answer is that of the stage before.
 
-    With a `window` the answer is an average over stages, at any time: of the last ones, as many as have that share of all
-    samples of steps so far, each in proportion to its samples. Each stage still starts at the answer of the one before.
+    With a `window` the answer is an average over stages, at any time: of the last ones, as many as have that share
+    of all samples of steps so far, each in proportion to its samples. Each stage still starts at the answer of the
+    one before.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class Restarted(Composite):
         return state.stage == len(self.stages) - 1 and self.stages[-1].finished(state.inner)
 
     def output(self, state: RestartedState) -> Vector:
-        """Return the answer of the running stage, or in its first tenth that of the one before, or the average over stages."""
+        """Return the average over stages; or the running one's answer, at its beginning that before."""
         running = self.stages[state.stage]
         if self.window > 0.0 and state.recent:
             weights, answers = zip(*self._recent(state), strict=True)
@@ -129,7 +130,9 @@ class Restarted(Composite):
 
     def _before(self, stage: int) -> float:
         """Return the samples of the steps of all stages before one."""
-        return float(sum(one.n_steps * getattr(one, "batch_size", 1) for one in self.stages[:stage]))
+        return float(
+            sum(getattr(one, "n_steps", 0) * getattr(one, "batch_size", 1) for one in self.stages[:stage])
+        )
 
 
 def _has_just_begun(solver: AnySolver, state: Any) -> bool:

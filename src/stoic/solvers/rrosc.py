@@ -99,7 +99,7 @@ class RROSC(Recipe):
 
     @property
     def _is_the_papers(self) -> bool:
-        """Whether the step is given, and then halved from stage to stage, of which the last one gives the answer."""
+        """Whether the step is given: then it is halved from stage to stage, and the last one gives the answer."""
         return self.step_size is not AUTO
 
     def sizes(self, pilot: Pilot) -> tuple[int, int]:

@@ -26,8 +26,8 @@ NO_ANCHOR = Anchor(None, 0.0)
 class Translated(NamedTuple):
     """A problem in the kernels' terms; the regularizer is the penalty and the anchor's term.
 
-    `norms` keeps the norms of rows, NaN until a kernel asks for them. `by_column` are the weights of a penalty that has its own
-    for each coordinate.
+    `norms` keeps the norms of rows, NaN until a kernel asks for them. `by_column` are the weights of a penalty
+    that has its own for each coordinate.
     """
 
     inner: GroupLoss
@@ -72,7 +72,7 @@ def anchor_of(regularizer: Regularizer) -> Anchor:
 
 
 def _largest(inner: GroupLoss) -> float:
-    """Return the largest |entry|, at least 1, without a copy of X; a bound on it, where columns are centered and scaled."""
+    """Return the largest |entry| of the rows, at least 1, without a copy of X."""
     X: Any = inner.X
     if inner.scale is None or inner.center is None:
         values = X if isinstance(X, np.ndarray) else X.data

@@ -38,7 +38,7 @@ class Form:
         anchor = problem.anchor.center
         center = anchor if center is None else center
         is_elsewhere = anchor is not None and center is not None and not np.array_equal(center, anchor)
-        make = _thresholded if problem.penalty.l1 > 0.0 or is_elsewhere else _scaled
+        make: Any = _thresholded if problem.penalty.l1 > 0.0 or is_elsewhere else _scaled
         if problem.by_column is not None or (make is _thresholded and isinstance(problem.data.X, Standardized)):
             make = _explicit
         self.vector: Scaled | Thresholded | Explicit = make(problem, self.size, state.w, center, anchor, Z)

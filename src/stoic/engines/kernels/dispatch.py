@@ -17,7 +17,7 @@ def by_type(kind: type, place: int, body: Body, otherwise: Body) -> Body:
 
 
 def by_types(place: int, bodies: dict[type, Body], otherwise: Body) -> Body:
-    """Return a function with a body for each of some kinds of named tuples of the argument at a place, and one for others.
+    """Return a function with a body for each of some kinds of named tuples, and one for others.
 
     numba makes the choice when it compiles the caller, at no cost to the compiled code; Python, at the call.
 

@@ -36,7 +36,7 @@ class Dense(NamedTuple):
 
 
 class Standardized(NamedTuple):
-    """A matrix in C order with columns that are centered and then scaled: (x − center)·scale, which is not formed."""
+    """A matrix in C order with columns (x − center)·scale, which are not formed."""
 
     values: NDArray[Any]
     center: Floats

@@ -31,7 +31,9 @@ add_columns = by_form(
 )
 """Add factor·Zq to w, Z held or given by columns that are not zero: add_columns(w, columns, packed, q, factor)."""
 
-product_with_reference = by_form(scaled.scaled_reference_product, scaled.kept_product, scaled.kept_product, place=1)
+product_with_reference = by_form(
+    scaled.scaled_reference_product, scaled.kept_product, scaled.kept_product, place=1
+)
 """Return x·z for a row and a column z of Z, computed once: product_with_reference(X, w, Z, row, group, along)."""
 
 intercept = by_form(scaled.scaled_intercept, thresholded.thresholded_intercept, explicit.explicit_intercept)

@@ -1,6 +1,6 @@
-"""A vector with nothing put off, under a penalty with weights for each coordinate: a step passes over all coordinates.
+"""A vector with nothing put off, under a penalty with weights for each coordinate, and the sum of its values.
 
-That is at the cost of the rows where rows are dense. With the sum of its values.
+A step passes over all coordinates, which is at the cost of the rows where rows are dense.
 """
 
 from typing import Any, NamedTuple
@@ -17,13 +17,14 @@ from stoic.engines.kernels.vectors.thresholded import shrunk
 
 Floats = NDArray[np.float64]
 
-# Places in `scalars`: ‖w − c‖, a bound on |w|, the intercept, those of c and the anchor, its sum, the anchor's weight.
+# Places in `scalars`: ‖w − c‖, a bound on |w|, the intercept, those of c and the anchor, its sum, the
+# anchor's weight.
 FAR, SIZE, TAIL, TAIL_C, TAIL_ANCHOR, SUM_TAIL, WEIGHT = range(7)
 N_SCALARS = 7
 
 
 class Explicit(NamedTuple):
-    """The arrays of the form: w and its center, the anchor, the sum of past values, and the weights of |w| and w²/2.
+    """The arrays of the form: w, its center, the anchor, the sum of past values, the weights of |w| and w²/2.
 
     `shares` is empty: the sum is all in `past`.
     """
