@@ -43,7 +43,7 @@ class GroupLoss(OverRows):
         Whether the model has an intercept: the last coordinate of w, which regularizers leave alone.
     center, scale : array of shape (columns,), optional
         The model is one of the columns (x - center) / scale, zero and one by default. These are never formed: X
-        stays as it is, sparse if it is. Solvers then run in the plain engine, as kernels read X as it is.
+        stays as it is, sparse if it is. With a sparse X solvers then run in the plain engine.
 
     Attributes
     ----------

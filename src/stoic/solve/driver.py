@@ -88,8 +88,8 @@ def minimize(
         both take the same draws and agree to rounding. "auto" compiles where that is possible and pays, and
         says in a log line where it is not possible. "renumbered" is an old name of "compiled".
     scale : "auto", None or array of shape (columns,)
-        Solve in the variables w/scale, exactly. "auto" learns scales, and centers with an intercept, where rows are
-        dense, columns differ and no setting is in units of w; ``result.solver`` shows them.
+        Solve in the variables w/scale, exactly. "auto" learns scales, and centers with an intercept, where rows
+        are dense, columns differ and no setting is in units of w; ``result.solver`` shows them.
     verbose : bool, default False
         Show a progress bar on standard error.
     chunk_size : int, default 1000

@@ -31,7 +31,8 @@ class RROSC(Recipe):
     need second moments only.
 
     **Algorithm.** K stages of `ROSC`, each around a fresh robust reference; from stage to stage η halves, T
-    doubles and the ball's radius shrinks by √2. The batch size m stays.
+    doubles and the ball's radius shrinks by √2. The batch size m stays. With η from the pilot, stages double from
+    64 draws on, each has the step that its length asks for, and the answer averages the last of them.
 
     **Guarantee.** Linear f: F(ŵ) − F* ≤ ε with probability 1 − δ and O(log²(1/δ)/(με)) samples (Theorem 3);
     `RROSC.from_plan` runs the theorem's own plan. For a non-linear f the theorem does not hold: with a
@@ -192,8 +193,9 @@ class RROSCTracked(RROSC):
     and ∇g need second moments only, and f need not be linear.
 
     **Algorithm.** The restarts, the ball and the truncation of `RROSC`; stages of `TrackedROSC`: ∇f is taken at a
-    moving average y of truncated estimates of g that starts at the robust reference. From stage to stage η and the
-    weight of a sample in y halve, T doubles and the ball's radius shrinks by √2.
+    moving average y of truncated estimates of g that starts at the robust reference. From stage to stage T doubles,
+    the weight of a sample in y halves and the ball's radius shrinks by √2. η is what the length of the stage asks
+    for; one that is given falls by √2. The answer averages the last stages, so that it is good at any time.
 
     **Guarantee.** If ∇²f is Lipschitz, ``RROSCTracked.from_plan(tracked_plan(…))`` ends with F(ŵ) − F* ≤ ε with
     probability 1 − δ, after O(1/(με)) samples up to logarithms (``docs/tracked_proof.md``). None is proven for the
