@@ -46,8 +46,8 @@ class Result:
     history : list of dict
         One record per evaluation; ``pandas.DataFrame(result.history)`` makes a table of it.
     solver : Solver
-        The settings that ran, with everything that was chosen from the pilot filled in; where the problem was solved
-        in scaled variables with ``metric.scale`` and ``metric.center`` besides.
+        The settings that ran, with everything that was chosen from the pilot filled in; with
+        ``metric.scale`` and ``metric.center`` where the problem was solved in scaled variables.
     outlook : Outlook
         What a look back tells, on draws that were kept aside or on all data: whether F is above the start, and how
         far it can still fall.
