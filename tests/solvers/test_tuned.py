@@ -101,7 +101,10 @@ def test_a_tracked_stage_has_one_sample_a_step_and_forgets_forty_times():
     assert (solver.batch_size, solver.truncates) == (1, "samples")
     assert solver.weight == pytest.approx(40 / solver.n_steps)
     assert (solver.levels.factor, solver.levels.least) == (0.2, 10.0)
-    assert stoic.TrackedROSC().tuned(PILOT.within(40)).weight == 1.0
+    short = stoic.TrackedROSC().tuned(PILOT.within(400))
+    assert short.weight == 0.1 < 40 / short.n_steps
+    assert stoic.TrackedROSC().tuned(PILOT.within(40)).weight == pytest.approx(4 / 18)
+    assert stoic.TrackedROSC().tuned(PILOT.within(4)).weight == 1.0
 
 
 @pytest.mark.parametrize(

@@ -193,9 +193,9 @@ class RROSCTracked(RROSC):
     and ∇g need second moments only, and f need not be linear.
 
     **Algorithm.** The restarts, the ball and the truncation of `RROSC`; stages of `TrackedROSC`: ∇f is taken at a
-    moving average y of truncated estimates of g that starts at the robust reference. From stage to stage T doubles,
-    the weight of a sample in y halves and the ball's radius shrinks by √2. η is what the length of the stage asks
-    for; one that is given falls by √2. The answer averages the last stages, so that it is good at any time.
+    moving average y of truncated estimates of g that starts at the robust reference. From stage to stage T
+    doubles, a sample's weight in y halves and the ball's radius shrinks by √2. η is what the length of the stage
+    asks for; a given one falls by √2. The answer averages the last stages, so that it is good at any time.
 
     **Guarantee.** If ∇²f is Lipschitz, ``RROSCTracked.from_plan(tracked_plan(…))`` ends with F(ŵ) − F* ≤ ε with
     probability 1 − δ, after O(1/(με)) samples up to logarithms (``docs/tracked_proof.md``). None is proven for the
