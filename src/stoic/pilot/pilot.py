@@ -164,12 +164,14 @@ class Pilot:
     def wander(self, step_size: float, batch_size: int, n_steps: int) -> float:
         """Return how far noise takes the iterates of n steps from where they would be without it.
 
-        It is that of a random walk, η·σ·√n, until curvature holds it, after about d/(2ηL) steps.
+        It is that of a random walk, η·σ·√n, until curvature holds it, after about d/(2ηL) steps. σ is here C_f·σ₁,
+        where that is more: it sees rare samples, which the median of single ones does not.
         """
+        noise = max(self.gradient_noise, self.constants.C_f * self.constants.sigma1)
         held = (
             self.dimension / (2.0 * step_size * self.L_typical) if self.dimension and self.L_typical else math.inf
         )
-        return step_size * self.gradient_noise * math.sqrt(min(float(n_steps), held) / batch_size)
+        return step_size * noise * math.sqrt(min(float(n_steps), held) / batch_size)
 
     def reach(self, step_size: float, n_steps: int) -> float:
         """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice `distance`.

@@ -175,7 +175,7 @@ class _Run:
         self.pilot_rows, self.variables = PilotRows([], []), Variables()
         self.hindsight, self.shares_to_keep = Hindsight(problem, w0, budget), [0.25, 0.5]
 
-    def start(self, method: Method, delta: float, engine: str, scale: Scale) -> None:
+    def start(self, method: Method, delta: float, engine: str, scale: Scale = None) -> None:
         """Choose open settings from a pilot, and start the solver."""
         began, w0 = time.perf_counter(), self.w0
         self.asked = self.method = method
