@@ -14,7 +14,7 @@ from stoic.inners.metered import Metered
 from stoic.pilot.fixed_sample import LinearSample, Sample
 from stoic.problem import Problem
 from stoic.protocols import Regularizer, Vector
-from stoic.regularizers import Box, LeavingLast, Weighted, Zero, terms_of
+from stoic.regularizers import Anchored, Box, LeavingLast, Weighted, Zero, terms_of
 
 _ALIKE = 3.0  # ratio of the largest scale of a column to the smallest: with less there is little to gain
 _CENTERED = 2.0  # deviations: a mean within so many does little harm
@@ -97,7 +97,7 @@ def _in_metric(regularizer: Regularizer, scale: Vector) -> Regularizer | None:
         return regularizer
     if isinstance(regularizer, Box):
         return Box(np.divide(regularizer.low, scale), np.divide(regularizer.high, scale))
-    terms = terms_of(regularizer, scale.size)
+    terms = None if isinstance(regularizer, Anchored) else terms_of(regularizer, scale.size)
     if terms is None or terms.linear.any():
         return None
     return Weighted(terms.l1 * scale, terms.l2 * scale**2)
@@ -126,7 +126,7 @@ def learned_metric(problem: Problem, parts: list[Sample]) -> tuple[Metric | None
         np.median([rows.mean(axis=0) for rows in drawn], axis=0) if inner.intercept else np.zeros(inner.X.shape[1])
     )
     squares = np.median([np.square(rows - center).mean(axis=0) for rows in drawn], axis=0)
-    largest = np.max([np.abs(rows - center).max(axis=0) for rows in drawn], axis=0)
+    largest = np.sort([np.abs(rows - center).max(axis=0) for rows in drawn], axis=0)[-2:][0]  # one may be wild
     sizes = np.maximum(np.sqrt(squares), largest / _WILD)
     seen = (sizes > _SMALLEST * max(1.0, float(sizes.max(initial=0.0)))) & (sizes < math.inf)
     if not seen.any():

@@ -15,7 +15,7 @@ _JACOBIAN_ENTRIES = 20_000_000
 _DENSE_ENTRIES = 1 << 20  # numbers of block Jacobians, 8 MB, beyond which those of sparse rows are not formed
 
 _ROUNDING = 1e-12  # of the size of a mean: distances that mean nothing
-_DIRECTIONS = 1 << 20  # numbers of the directions of Lanczos' method, 8 MB
+_DIRECTIONS = 1 << 19  # numbers of the directions of Lanczos' method, 4 MB
 _DESCENT_WORK, _FEWEST_DESCENTS = (
     4_000_000,
     8,

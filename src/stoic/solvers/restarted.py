@@ -110,8 +110,11 @@ class Restarted(Composite):
         """Return the average over stages; or the running one's answer, at its beginning that before."""
         running = self.stages[state.stage]
         if self.window > 0.0 and state.recent:
-            weights, answers = zip(*self._recent(state), strict=True)
-            answer: Vector = np.average(answers, axis=0, weights=weights)
+            recent = self._recent(state)
+            total = sum(weight for weight, _ in recent)
+            answer = np.zeros_like(recent[0][1])
+            for weight, one in recent:
+                answer += (weight / total) * one
             return answer
         if state.before is not None and _has_just_begun(running, state.inner):
             return state.before
