@@ -33,6 +33,7 @@ METHODS = (
     "scsc",
     "alexr",
     "newton",
+    "sample-average",
 )
 
 # Assumptions that some methods make on top of the paper's.
@@ -40,7 +41,7 @@ NEEDS_LINEAR_OUTER = ("rsmd",)
 NEEDS_STRONG_CONVEXITY = ("prox-boost",)
 NEEDS_SECOND_DERIVATIVES = ("newton",)
 
-DETERMINISTIC = ("newton",)
+DETERMINISTIC = ("newton", "auto")  # on finite data, which the budget allows to draw
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
 
 import copy
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
@@ -60,6 +61,7 @@ class Metered:
         self.evaluations = 0
         self.kept: list[Drawn] = []
         self.is_keeping = False
+        self.deadline = math.inf  # by `time.perf_counter`, for steps that take long
 
     @property
     def inner(self) -> AnyInner:
@@ -112,8 +114,9 @@ class Metered:
 
     def draw(self, size: int, rng: Generator) -> Drawn:
         """Draw and count, or raise `BudgetSpent` before anything is drawn."""
-        self._spend(self.cost(size))
-        drawn = Drawn(self._inner.draw(size, rng), self.cost(size), [], size)
+        cost = self._inner.cost(size)
+        self._spend(cost)
+        drawn = Drawn(self._inner.draw(size, rng), cost, [], size)
         if self.is_keeping:
             self.keep(drawn.batch, size)
         return drawn
@@ -141,11 +144,14 @@ class Metered:
 
     def count(self, w: Vector, drawn: Drawn) -> None:
         """Count the evaluation of a batch at w, once for each point."""
-        alive = [point for point in drawn.points if point() is not None]
+        points = drawn.points
+        if points and points[-1]() is w:  # as in most steps
+            return
+        alive = [point for point in points if point() is not None]
         if not any(w is point() for point in alive):
             alive.append(ref(w))
             self.evaluations += drawn.size
-        drawn.points[:] = alive
+        points[:] = alive
 
     def value(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
         """Return the block means of g(w; ξ)."""

@@ -87,7 +87,7 @@ class Metric:
             tail = np.ones(inner.shape[1] - self.scale.size)
             return InMetric(inner, np.concatenate([self.scale, tail]))
         center = np.zeros(self.scale.size) if self.center is None else self.center
-        scaled = bare.with_columns(center, 1.0 / self.scale)
+        scaled = bare.in_columns(center, 1.0 / self.scale)
         return inner.around(scaled) if isinstance(inner, Metered) else scaled
 
 
