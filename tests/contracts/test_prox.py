@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from checks import generated, vectors
-from stoic.regularizers import L1, L2, Anchored, Box, ElasticNet, LeavingLast, Simplex, Zero, prox_in_ball
+from stoic.regularizers import (
+    L1,
+    L2,
+    Anchored,
+    Box,
+    ElasticNet,
+    LeavingLast,
+    Simplex,
+    Weighted,
+    Zero,
+    prox_in_ball,
+)
 
 D = 4
 ANCHOR = np.array([0.5, -1.0, 0.0, 2.0])
@@ -21,6 +32,7 @@ REGULARIZERS = {
     "LeavingLast(L2)": LeavingLast(L2(0.6), 1),
     "LeavingLast(Simplex)": LeavingLast(Simplex(), 2),
     "Anchored(L1)": Anchored(L1(0.6), ANCHOR, 0.9),
+    "Weighted": Weighted(np.array([0.0, 0.5, 1.0, 2.0]), np.array([0.0, 1.0, 0.0, 3.0])),
     "Anchored(LeavingLast)": Anchored(LeavingLast(ElasticNet(1.0), 1), ANCHOR, 0.9),
     "Anchored(Box)": Anchored(Box(-0.5, 2.0), ANCHOR, 0.9),
 }

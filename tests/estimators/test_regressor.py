@@ -422,7 +422,10 @@ def test_square_loss_is_solved_exactly_for_ten_times_the_work(data, monkeypatch)
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 def test_sparse_rows_are_never_filled_in():
-    """A fit takes at most 28 vectors as long as a row beside the rows; three center and scale them."""
+    """A fit takes at most 34 vectors as long as a row beside the rows.
+
+    Three center and scale them; where a stage follows another there are two references, of six groups each.
+    """
     d, n = 200_000, 2000
     rng = np.random.default_rng(6)
     columns, ends = rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)
@@ -434,7 +437,7 @@ def test_sparse_rows_are_never_filled_in():
     GroupDRORegressor(**few).fit(X, y, groups=groups)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak <= 28 * 8 * d
+    assert peak <= 34 * 8 * d
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them

@@ -112,7 +112,7 @@ def test_a_pilot_on_wide_sparse_rows_takes_the_memory_of_a_few_vectors():
         run_pilot(problem, np.zeros(d), np.random.default_rng(0), size=50)
         peaks.append(tracemalloc.get_traced_memory()[1] / (8.0 * d))
         tracemalloc.stop()
-    assert peaks[1] < 13.0  # five optima and w₀, and what a proximal gradient step and its rows need
+    assert peaks[1] < 14.0  # five optima and w₀, and what a proximal gradient step and its rows need
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])

@@ -210,9 +210,9 @@ def test_the_share_that_is_left_is_of_the_whole_way(seen, share):
     assert seen.share_left == share
 
 
-def test_a_fifth_of_the_way_is_worth_saying_and_less_is_not():
+def test_a_hundredth_of_the_way_is_worth_saying_and_less_is_not():
     assert "25% of the way" in progress_advice(Outlook(fallen=3.0, moved=1.0, left=1.0))
-    assert progress_advice(Outlook(fallen=8.1, moved=1.0, left=1.9)) == ""
+    assert progress_advice(Outlook(fallen=99.1, moved=1.0, left=0.9)) == ""
 
 
 def test_an_answer_no_lower_than_the_start_has_not_fallen():

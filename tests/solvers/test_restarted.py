@@ -120,3 +120,32 @@ def test_in_the_first_tenth_of_a_stage_the_answer_is_that_of_the_stage_before(en
     for w in seen[10:13]:
         np.testing.assert_array_equal(w, seen[9])
     assert all((w != seen[9]).any() for w in [seen[8], *seen[13:]])
+
+
+# --- answers averaged over stages ---
+
+
+def test_with_a_window_the_answer_is_that_of_the_last_stages_by_their_samples():
+    stages, rng, answers = [stage(4), stage(8), stage(16)], np.random.default_rng(0), []
+    w = None
+    for one in stages:
+        w = stoic.minimize(PROBLEM, one, budget=1000, seed=rng, w0=w).w
+        answers.append(w)
+    result = stoic.minimize(PROBLEM, stoic.Restarted(stages, window=0.8), budget=1000, seed=0)
+    np.testing.assert_allclose(result.w, (8.0 * answers[1] + 16.0 * answers[2]) / 24.0, rtol=1e-12)
+    last = stoic.minimize(PROBLEM, stoic.Restarted(stages, window=0.5), budget=1000, seed=0)
+    np.testing.assert_allclose(last.w, answers[2], rtol=1e-12)
+
+
+def test_with_a_window_the_answer_of_a_stage_that_has_just_begun_counts_little():
+    stages, cost = [stage(8), stage(16)], stage(1).planned_samples(PROBLEM.inner)
+    whole = stoic.minimize(PROBLEM, stages[0], budget=1000, seed=0).w
+    cut = stoic.minimize(PROBLEM, stoic.Restarted(stages, window=1.0), budget=9 * cost, seed=0)
+    assert cut.n_steps == 9
+    assert np.linalg.norm(cut.w - whole) < 0.2 * np.linalg.norm(whole)
+
+
+@pytest.mark.parametrize("window", [-0.1, 1.5, np.nan])
+def test_a_window_is_a_share(window):
+    with pytest.raises(stoic.InvalidParameter, match="window"):
+        stoic.Restarted([stage()], window=window)

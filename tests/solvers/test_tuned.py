@@ -101,7 +101,10 @@ def test_a_tracked_stage_has_one_sample_a_step_and_forgets_forty_times():
     assert (solver.batch_size, solver.truncates) == (1, "samples")
     assert solver.weight == pytest.approx(40 / solver.n_steps)
     assert (solver.levels.factor, solver.levels.least) == (0.2, 10.0)
-    assert stoic.TrackedROSC().tuned(PILOT.within(40)).weight == 1.0
+    short = stoic.TrackedROSC().tuned(PILOT.within(400))
+    assert short.weight == 0.1 < 40 / short.n_steps
+    assert stoic.TrackedROSC().tuned(PILOT.within(40)).weight == pytest.approx(4 / 18)
+    assert stoic.TrackedROSC().tuned(PILOT.within(4)).weight == 1.0
 
 
 @pytest.mark.parametrize(
@@ -141,19 +144,62 @@ def test_the_rule_changes_where_the_bend_comes_after_a_fifth_of_the_steps():
 # --- restarts ---
 
 
-def test_rrosc_halves_its_step_doubles_its_length_and_shrinks_its_ball():
-    stages = stoic.RROSC().tuned(PILOT).stages
-    first_step = 0.5 / (4.0 + 8.0 / 40)
-    n_stages = math.floor(math.log2(3000 / max(50.0, 5 / (0.5 * first_step)) + 1))
+def test_rrosc_doubles_its_length_shrinks_its_ball_and_steps_as_the_length_asks():
+    result = stoic.RROSC().tuned(PILOT)
+    stages = result.stages
+    n_stages = math.floor(math.log2(3000 / 64 + 1))  # whatever μ is
     assert len(stages) == n_stages == 5
+    assert result.window > 0.5
     for k, stage in enumerate(stages):
         length = math.floor(3000 / (2**n_stages - 1) * 2**k)
         assert stage.batch_size == 40
         assert stage.reference_size == length * 40 // 10
         assert stage.n_steps == length - math.ceil(stage.reference_size / 40)
-        assert stage.step_size == pytest.approx(first_step / 2**k)
-        assert stage.radius == pytest.approx(14.0 / 2 ** (k / 2))
+        assert stage.step_size == SHARP.averaging_step(40, stage.n_steps)
+        wander = SHARP.wander(stage.step_size, 40, stage.n_steps)
+        assert stage.radius >= max(14.0 / 2 ** (k / 2), 4.0 * wander) * (1.0 - 1e-12)
         assert share_of(stage) == pytest.approx(max(0.05 / n_stages / 6, math.exp(-stage.reference_size / 18)))
+
+
+def test_a_step_given_to_rrosc_is_halved_and_the_last_stage_answers_as_in_the_paper():
+    result = stoic.RROSC(step_size=0.08, radius=14.0).tuned(PILOT)
+    n_stages = math.floor(math.log2(3000 / max(50.0, 5 / (0.5 * 0.08)) + 1))
+    assert len(result.stages) == n_stages
+    assert result.window == 0.0
+    for k, stage in enumerate(result.stages):
+        assert stage.step_size == pytest.approx(0.08 / 2**k)
+        assert stage.radius == pytest.approx(14.0 / 2 ** (k / 2))
+
+
+def test_a_step_given_to_the_tracked_method_falls_by_root_two():
+    result = stoic.RROSCTracked(step_size=0.08).tuned(PILOT)
+    assert [stage.step_size for stage in result.stages[:3]] == pytest.approx([0.08, 0.08 / 2**0.5, 0.04])
+    assert result.window > 0.5
+
+
+# --- the step of an average ---
+
+KNOWN = dataclasses.replace(PILOT, dimension=10)
+
+
+def test_the_step_of_an_average_falls_with_the_budget_where_mu_is_tiny_and_coordinates_are_many():
+    wide = dataclasses.replace(
+        FLAT, constants=dataclasses.replace(CONSTANTS, mu=1e-9), dimension=10**7, distance=0.1
+    )
+    steps = [wide.averaging_step(1, n) for n in (10**3, 10**5, 10**7)]
+    assert steps[0] / steps[1] == pytest.approx(10.0, rel=0.7)
+    assert steps[1] / steps[2] == pytest.approx(10.0, rel=0.7)
+
+
+def test_the_step_of_an_average_stays_long_where_mu_is_tiny_and_coordinates_are_few():
+    few = dataclasses.replace(KNOWN, constants=dataclasses.replace(CONSTANTS, mu=1e-9), distance=100.0)
+    assert few.averaging_step(1, 10**4) == few.step_size(1)
+
+
+def test_the_step_of_an_average_falls_with_the_length_where_mu_is_known_and_forgets_the_start():
+    steps = [KNOWN.averaging_step(1, n) for n in (10**4, 10**6)]
+    assert steps[1] < steps[0] <= KNOWN.step_size(1)
+    assert all(KNOWN.mu * step * n > 2.0 for step, n in zip(steps, (10**4, 10**6), strict=True))
 
 
 def test_a_length_given_to_rrosc_doubles_from_stage_to_stage():
@@ -164,7 +210,7 @@ def test_a_length_given_to_rrosc_doubles_from_stage_to_stage():
 def test_rrosc_tracked_takes_one_sample_a_step_in_stages_that_are_tracked():
     stages = stoic.RROSCTracked().tuned(PILOT).stages
     assert {(type(stage), stage.batch_size) for stage in stages} == {(stoic.TrackedROSC, 1)}
-    assert len(stages) == math.floor(math.log2(DRAWS / (5 / (0.5 * 0.5 / 12.0)) + 1))
+    assert len(stages) == 8
     assert {stage.batch_size for stage in stoic.RROSCTracked(batch_size=6).tuned(PILOT).stages} == {6}
 
 

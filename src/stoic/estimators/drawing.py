@@ -68,7 +68,9 @@ def minimize_by_draws(
 ) -> Result:
     """Return what `minimize` does, by way of these rows where there are some, of which kernels know the kind."""
     if rows is None or not isinstance(problem.inner, GroupLoss):
-        return minimize(problem, method, budget, w0=w0, observers=observers, **options)
+        return minimize(problem, method, budget, w0=w0, observers=observers, scale=None, **options)
     watched = {name: lambda w, look=look: look(rows.back(w)) for name, look in observers.items()}
-    result = minimize(rows.problem(problem), method, budget, w0=rows.forward(w0), observers=watched, **options)
+    result = minimize(
+        rows.problem(problem), method, budget, w0=rows.forward(w0), observers=watched, scale=None, **options
+    )
     return replace(result, w=rows.back(result.w))

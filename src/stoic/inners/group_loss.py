@@ -45,7 +45,7 @@ class GroupLoss(OverRows):
         Whether the model has an intercept: the last coordinate of w, which regularizers leave alone.
     center, scale : array of shape (columns,), optional
         The model is one of the columns (x - center) / scale, zero and one by default. These are never formed: X
-        stays as it is, sparse if it is. Solvers then run in the plain engine, as kernels read X as it is.
+        stays as it is, sparse if it is. With a sparse X solvers then run in the plain engine.
 
     Attributes
     ----------
@@ -144,6 +144,18 @@ class GroupLoss(OverRows):
         other = copy.copy(self)
         other.X, other.center, other.scale = X, None, None
         other._design = make_design(X, intercept=self.intercept)  # noqa: SLF001 - of its own kind
+        return other
+
+    def in_columns(self, center: Vector, scale: Vector) -> "GroupLoss":
+        """Return the same rows with columns centered and scaled once more, none of them formed."""
+        other = copy.copy(self)
+        before = self.center, self.scale
+        if self.is_standardized:  # ((x − c)/s − center)/scale
+            center, scale = before[0] + before[1] * center, before[1] * scale  # type: ignore[operator]
+        other.center, other.scale = center, scale
+        other._design = make_design(  # noqa: SLF001 - of its own kind
+            self.X, intercept=self.intercept, center=center, scale=scale
+        )
         return other
 
     def with_weight(self, weight: Vector) -> "GroupLoss":

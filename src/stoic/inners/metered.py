@@ -1,5 +1,6 @@
 """An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
 
+import copy
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -66,6 +67,12 @@ class Metered:
     def inner(self) -> AnyInner:
         """The part that is counted."""
         return self._inner
+
+    def around(self, inner: AnyInner) -> "Metered":
+        """Return a meter around another form of the same inner part, which goes on from these counts."""
+        other = copy.copy(self)
+        other._inner = inner  # noqa: SLF001 - of its own kind
+        return other
 
     @property
     def shape(self) -> tuple[int, int]:

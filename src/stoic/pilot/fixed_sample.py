@@ -51,6 +51,11 @@ class Sample:
         """Whether it consists of sparse rows."""
         return False
 
+    @property
+    def work(self) -> int:
+        """Numbers that a gradient passes over, as far as they are known."""
+        return self.problem.dimension
+
     def value(self, w: Vector) -> Vector:
         """Return the mean of g(w; ξ)."""
         mean: Vector = self._at(w, lambda: self.problem.inner.value(w, self.batch)[0])
@@ -111,6 +116,13 @@ class LinearSample(Sample):
     def is_sparse(self) -> bool:
         """Whether it consists of sparse rows; no row that is centered is sparse."""
         return not (isinstance(self.inner.X, np.ndarray) or self.inner.is_standardized)
+
+    @property
+    def work(self) -> int:
+        """Numbers that a gradient passes over: the entries of the rows, and w."""
+        X = self.inner.X
+        entries = X.nnz if hasattr(X, "nnz") else X.size
+        return int(self.problem.dimension + self.size * self.inner.n_groups * entries // X.shape[0])
 
     def value(self, w: Vector) -> Vector:
         """Return the mean of g(w; ξ)."""
@@ -180,6 +192,11 @@ class Pooled(Sample):
     def __init__(self, parts: Sequence[Sample]) -> None:
         super().__init__(parts[0].problem, None, sum(part.size for part in parts))
         self.parts = parts
+
+    @property
+    def work(self) -> int:
+        """Numbers that a gradient passes over."""
+        return sum(part.work for part in self.parts)
 
     def value(self, w: Vector) -> Vector:
         """Return the mean of g(w; ξ)."""

@@ -2,16 +2,23 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from stoic.checks import check_count
 from stoic.inners.metered import Metered
-from stoic.means import smallest_ball_index
-from stoic.pilot.fixed_sample import Sample, draw_sample, length
-from stoic.pilot.probes import curvature, descend, first_smoothness, jacobian_smoothness, noise, single_samples
+from stoic.pilot.fixed_sample import Pooled, Sample, length
+from stoic.pilot.probes import (
+    curvature,
+    first_smoothness,
+    is_large,
+    jacobian_smoothness,
+    noise,
+    single_samples,
+    spectrum,
+)
+from stoic.pilot.starting import Found, PilotRows, draw_pilot, find_start, pilot_cost
 from stoic.problem import Problem
 from stoic.protocols import Outer, Vector
 from stoic.theory.plans import Constants
@@ -19,8 +26,9 @@ from stoic.theory.plans import Constants
 MOST_STAGES = 12
 _LARGEST_BATCH = 64
 _FEWEST_STEPS = 3000
-_PARTS = 5
-_SINGLE_DRAWS = 32
+_ENOUGH_DRAWS = 20
+_HALVINGS = 40
+_FIRST_STAGE, _MOST_ANYTIME, _COORDINATES_A_DRAW = 64, 8, 200.0
 _ENOUGH = 5.0  # of μηT, for a stage that forgets its start
 
 
@@ -57,6 +65,8 @@ class Pilot:
         Total failure probability asked for.
     fewest_steps : int
         Steps to leave room for before batches grow.
+    dimension : int
+        Number of variables; 0 where that is not known.
     """
 
     constants: Constants
@@ -73,6 +83,7 @@ class Pilot:
     n_samples: int | None
     delta: float
     fewest_steps: int = _FEWEST_STEPS
+    dimension: int = 0
 
     @property
     def mu(self) -> float:
@@ -106,14 +117,32 @@ class Pilot:
         return 0.5 / self.smoothness(batch_size)
 
     def averaging_step(self, batch_size: int, n_steps: int) -> float:
-        """Return the constant step for an average of all iterates.
+        r"""Return the constant step for an average of n iterates, at most 1/(2L).
 
-        It balances the two terms distance²/(ηT) and ησ²/m of the convex bound, is at most 1/(2L), and long
-        enough that μηT ≥ 10.
+        Of the steps 1/(2L), 1/(4L), … it is the shortest whose bound on the gap is within a tenth of the least,
+
+        .. math:: \frac{\mathrm{distance}^2}{2 \eta n} \min\Bigl(1, \frac{1}{\mu \eta n}\Bigr)
+                  + \sigma^2 \min\Bigl(\frac{\eta}{2}, \frac{d}{L n}\Bigr) :
+
+        the way from the start, which an average forgets where μηn is large, and the noise, of which an average of
+        many more than d draws keeps that of d draws, however long its steps. σ is the deviation of the gradient of
+        a batch, and L is there the smoothness of single draws, near the trace of the Hessian. Where μ is tiny and
+        d is large, the step falls with √n; where μ is not, with n; where d is small and μ tiny, it stays 1/(2L).
         """
-        noise = self.gradient_noise / math.sqrt(batch_size)
-        balanced = self.distance / (noise * math.sqrt(n_steps)) if noise > 0.0 else math.inf
-        return min(self.step_size(batch_size), max(balanced, 10.0 / (self.mu * n_steps)))
+        top, squared = self.step_size(batch_size), self.distance**2
+        variance = self.gradient_noise**2 / batch_size
+        if not (variance > 0.0 and squared > 0.0):
+            return top
+        steps = [top * 0.5**k for k in range(_HALVINGS)]
+        settled = (
+            self.dimension / (self.L_typical * n_steps) if self.dimension and self.L_typical > 0.0 else math.inf
+        )
+        bounds = [
+            squared / (2.0 * step * n_steps) * min(1.0, 1.0 / (self.mu * step * n_steps))
+            + variance * min(0.5 * step, settled)
+            for step in steps
+        ]
+        return min(step for step, bound in zip(steps, bounds, strict=True) if bound <= 1.1 * min(bounds))
 
     def shortest(self, step_size: float) -> float:
         """Return the least length of the first of several stages: 50 steps, and 5/(μη)."""
@@ -122,6 +151,27 @@ class Pilot:
     def n_stages(self, n_steps: int, step_size: float) -> int:
         """Return how many stages of doubling length fit."""
         return min(max(1, math.floor(math.log2(n_steps / self.shortest(step_size) + 1.0))), MOST_STAGES)
+
+    def anytime_stages(self, n_draws: int) -> int:
+        """Return how many stages of doubling length fit, whatever μ is, the first of 64 draws or more; 8 at most.
+
+        What such stages give half way does not depend on how many follow. A stage begins with a few passes over
+        all coordinates, which the draws of the first one are to outweigh.
+        """
+        first = max(_FIRST_STAGE, self.dimension / _COORDINATES_A_DRAW)
+        return min(max(1, math.floor(math.log2(n_draws / first + 1.0))), _MOST_ANYTIME)
+
+    def wander(self, step_size: float, batch_size: int, n_steps: int) -> float:
+        """Return how far noise takes the iterates of n steps from where they would be without it.
+
+        It is that of a random walk, η·σ·√n, until curvature holds it, after about d/(2ηL) steps. σ is here C_f·σ₁,
+        where that is more: it sees rare samples, which the median of single ones does not.
+        """
+        noise = max(self.gradient_noise, self.constants.C_f * self.constants.sigma1)
+        held = (
+            self.dimension / (2.0 * step_size * self.L_typical) if self.dimension and self.L_typical else math.inf
+        )
+        return step_size * noise * math.sqrt(min(float(n_steps), held) / batch_size)
 
     def reach(self, step_size: float, n_steps: int) -> float:
         """Return the radius of a ball around w₀ that should hold an optimum: √(2ε₀/μ), or twice `distance`.
@@ -146,11 +196,6 @@ class Pilot:
         return replace(self, constants=replace(self.constants, mu=self.mu + weight))
 
 
-def pilot_cost(size: int) -> int:
-    """Return how many draws of size 1 a pilot of `size` amounts to."""
-    return size + min(_SINGLE_DRAWS, size)
-
-
 def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta: float = 0.05) -> Pilot:
     """Draw `size` samples and learn the problem's scales from them.
 
@@ -159,40 +204,22 @@ def run_pilot(problem: Problem, w0: Vector, rng: Generator, *, size: int, delta:
     and the gap to cover, and a second point at which to measure curvature and noise: a wild sample spoils one
     part, not the pilot.
     """
-    return measure_pilot(draw_pilot(problem, rng, size), w0, rng, delta=delta)
-
-
-class PilotRows(NamedTuple):
-    """The samples of a pilot: parts that descents are fitted to, and single draws that none is fitted to."""
-
-    parts: list[Sample]
-    singles: list[Sample]
-
-
-def draw_pilot(problem: Problem, rng: Generator, size: int) -> PilotRows:
-    """Draw the rows of a pilot of `size`."""
-    n_parts = min(_PARTS, size)
-    sizes = [size // n_parts + (k < size % n_parts) for k in range(n_parts)]
-    parts = [draw_sample(problem, n, rng) for n in sizes]
-    return PilotRows(parts, [draw_sample(problem, 1, rng) for _ in range(min(_SINGLE_DRAWS, size))])
+    rows = draw_pilot(problem, rng, size)
+    return measure_pilot(rows, find_start(rows, w0, moves=False), rng, delta=delta)
 
 
 @np.errstate(all="ignore")
-def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) -> Pilot:
-    """Learn the problem's scales from rows, as `run_pilot` does."""
+def measure_pilot(rows: PilotRows, found: Found, rng: Generator, *, delta: float) -> Pilot:
+    """Learn the problem's scales from rows, at the start that was found and the optimum it is measured by."""
     parts, problem = rows.parts, rows.parts[0].problem
-    L, optima = first_smoothness(parts[0], w0), []
-    for part in parts:
-        optima.append(descend(part, w0, L))
-        part.forget()
-    middle = smallest_ball_index(np.array([[length(one - other) for one in optima] for other in optima]))
-    sample, w1 = parts[middle], optima[middle]
-    del optima
+    w0, sample, w1 = found
     distance = length(w1 - w0)
-    probe = 1e-3 * (distance or length(sample.gradient(w0)) / L or 1.0 + length(w0))
-    L = max(curvature(sample, point, probe, rng) for point in (w0, 0.5 * (w0 + w1), w1))
+    probe = 1e-3 * (distance or length(sample.gradient(w0)) / first_smoothness(sample, w0) or 1.0 + length(w0))
+    many = _enough_draws(parts, sample)
+    at_optimum = spectrum(many, w1, probe, rng)
+    L = max(at_optimum.largest, *(curvature(many, point, probe, rng) for point in (w0, 0.5 * (w0 + w1))))
     L = L if 0.0 < L < math.inf else 1.0
-    growth = problem.strong_convexity + max(0.0, L - curvature(sample, w1, probe, rng, shift=L))
+    growth = problem.strong_convexity + max(0.0, at_optimum.smallest)
     spread = single_samples(sample, rows.singles, w0, w1)
     return Pilot(
         constants=_constants(parts, sample, (w0, w1), probe, rng, L=L, mu=max(_finite(growth, 0.0), 1e-6 * L)),
@@ -208,7 +235,19 @@ def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) 
         cost=problem.inner.cost(1),
         n_samples=problem.inner.n_samples,
         delta=delta,
+        dimension=problem.dimension,
     )
+
+
+def _enough_draws(parts: list[Sample], sample: Sample) -> Sample:
+    """Return the sample, with others of the parts pooled where it has few draws.
+
+    The mean of few draws has curvatures of its own, which a non-linear f makes much of.
+    """
+    chosen, others = [sample], [part for part in parts if part is not sample]
+    while others and sum(part.size for part in chosen) < _ENOUGH_DRAWS:
+        chosen.append(others.pop(0))
+    return sample if len(chosen) == 1 else Pooled(chosen)
 
 
 def _constants(
@@ -223,7 +262,7 @@ def _constants(
 ) -> Constants:
     outer = sample.problem.outer
     seen = [noise(parts, point) for point in ends]
-    few = [sample, *(part for part in parts if part is not sample)][:3]
+    few = [sample, *(part for part in parts if part is not sample)][: 1 if is_large(sample) else 3]
     L_g = max(float(np.median([jacobian_smoothness(part, point, probe, rng) for part in few])) for point in ends)
     return Constants(
         C_f=_declared(outer, "lipschitz", max(end.slope for end in seen)),

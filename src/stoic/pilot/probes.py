@@ -15,6 +15,12 @@ _JACOBIAN_ENTRIES = 20_000_000
 _DENSE_ENTRIES = 1 << 20  # numbers of block Jacobians, 8 MB, beyond which those of sparse rows are not formed
 
 _ROUNDING = 1e-12  # of the size of a mean: distances that mean nothing
+_DIRECTIONS = 1 << 19  # numbers of the directions of Lanczos' method, 4 MB
+_DESCENT_WORK, _FEWEST_DESCENTS = (
+    4_000_000,
+    8,
+)  # numbers that a descent may pass over; steps that it takes at least
+_POWER_WORK, _FEWEST_POWERS = 300_000, 3
 _SMALL_GAIN = 1e-4  # of the way down so far: 40 such steps would not change the optimum's size
 
 
@@ -45,28 +51,52 @@ def first_smoothness(sample: Sample, w: Vector) -> float:
 
 
 def descend(sample: Sample, w: Vector, L: float, n_steps: int = 40) -> Vector:
-    """Run proximal gradient with backtracking on the fixed sample, until a step gains little."""
-    L = L if 0.0 < L < math.inf else 1.0
+    """Run accelerated proximal gradient with backtracking on the fixed sample, until two steps gain little.
+
+    The momentum is that of Nesterov, begun anew where the objective would rise. On a large sample there are fewer
+    steps.
+    """
+    n_steps = min(n_steps, max(_FEWEST_DESCENTS, _DESCENT_WORK // sample.work))
+    L, before, pace = L if 0.0 < L < math.inf else 1.0, w, 1.0
     first = last = sample.objective(w)
+    is_slow = False
     for _ in range(n_steps):
-        value, gradient = sample.smooth(w), sample.gradient(w)
-        for _ in range(60):
-            ahead = gradient / -L
-            ahead += w
-            trial = sample.problem.regularizer.prox(ahead, 1.0 / L)
-            move = trial - w
-            squared = product(move, move)
-            bound = value + product(gradient, move) + 0.5 * L * squared
-            if sample.smooth(trial) <= bound + 1e-12 * abs(value):
-                break
-            L *= 2.0
-        else:
+        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * pace * pace))
+        ahead = w if pace == 1.0 else w + ((pace - 1.0) / following) * (w - before)
+        trial, L = _prox_step(sample, ahead, L)
+        reached = math.nan if trial is None else sample.objective(trial)
+        if trial is None or not reached <= last:
+            if pace == 1.0:
+                return w
+            before, pace = w, 1.0
+            continue
+        gains_little = not last - reached > _SMALL_GAIN * (first - reached)
+        before, w, pace, L, last = w, trial, following, 0.8 * L, reached
+        if gains_little and is_slow:
             return w
-        reached = sample.objective(trial)
-        if not last - reached > _SMALL_GAIN * (first - reached):
-            return w
-        w, L, last = trial, 0.7 * L, reached
+        is_slow = gains_little
     return w
+
+
+def _prox_step(sample: Sample, w: Vector, L: float) -> tuple[Vector | None, float]:
+    """Return the proximal gradient step from w, and the smoothness along it; None where there is none."""
+    value, gradient = sample.smooth(w), sample.gradient(w)
+    for _ in range(60):
+        ahead = gradient / -L
+        ahead += w
+        trial = sample.problem.regularizer.prox(ahead, 1.0 / L)
+        move = trial - w
+        squared = product(move, move)
+        bound = value + product(gradient, move) + 0.5 * L * squared
+        if sample.smooth(trial) <= bound + 1e-12 * abs(value):
+            return trial, L
+        L *= 2.0
+    return None, L
+
+
+def is_large(sample: Sample) -> bool:
+    """Whether a probe of a sample is so much work that few have to do."""
+    return sample.work > _POWER_WORK
 
 
 def curvature(
@@ -74,6 +104,7 @@ def curvature(
 ) -> float:
     """Return the largest eigenvalue of H, or of shift·I − H, by power iteration on gradient differences."""
     direction = rng.standard_normal(w.size)
+    n_steps = min(n_steps, max(_FEWEST_POWERS, _POWER_WORK // sample.work))
     largest = 0.0
     for _ in range(n_steps):
         direction /= length(direction) or 1.0
@@ -86,6 +117,44 @@ def curvature(
             break
         direction = image
     return largest
+
+
+class Spectrum(NamedTuple):
+    """The largest and the smallest curvature that were found."""
+
+    largest: float
+    smallest: float
+
+
+def spectrum(sample: Sample, w: Vector, probe: float, rng: Generator, *, n_steps: int = 24) -> Spectrum:
+    """Return the extreme curvatures of a sample at w, by Lanczos' method on gradient differences.
+
+    The directions are kept orthogonal, so that after d steps both are exact but for rounding; before that the
+    largest is a little too small, and the smallest too large. Where the directions would take much memory, there
+    are fewer.
+    """
+    d = w.size
+    n_steps = min(d, max(_FEWEST_POWERS, min(n_steps, _DIRECTIONS // d, _POWER_WORK // sample.work)))
+    basis, diagonal, beside = np.empty((n_steps, d)), [], []
+    direction = rng.standard_normal(d)
+    direction /= length(direction)
+    for k in range(n_steps):
+        basis[k] = direction
+        image = sample.change(w, probe * direction)
+        image /= 2.0 * probe
+        diagonal.append(product(image, direction))
+        for _ in range(2):  # the second time for rounding
+            image -= basis[: k + 1].T @ (basis[: k + 1] @ image)
+        size = length(image)
+        if not (1e-10 * abs(diagonal[0]) < size < math.inf) or k == n_steps - 1:
+            break
+        beside.append(size)
+        direction = image / size
+    matrix = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+    if not np.isfinite(matrix).all():
+        return Spectrum(math.inf, 0.0)
+    values = np.linalg.eigvalsh(matrix)
+    return Spectrum(float(values[-1]), float(values[0]))
 
 
 class Spread(NamedTuple):
@@ -134,6 +203,8 @@ def noise(parts: list[Sample], w: Vector) -> NoiseScale:
     problem = parts[0].problem
     p, d = problem.inner.shape
     most = max(1, min(6, _JACOBIAN_ENTRIES // (p * d * len(parts))))
+    if is_large(parts[0]):
+        most = min(most, 2)
     blocks = min(most, *(part.size for part in parts))
     means = []
     for part in parts:
@@ -198,6 +269,7 @@ def typical(distances: Vector, size: float) -> float:
 def jacobian_smoothness(sample: Sample, w: Vector, probe: float, rng: Generator, n_steps: int = 6) -> float:
     """Return L_g: power iteration on the summed Hessians, then the Frobenius norm along the direction found."""
     direction = rng.standard_normal(w.size)
+    n_steps = min(n_steps, max(_FEWEST_POWERS, _POWER_WORK // sample.work))
     ones = np.ones(sample.problem.inner.shape[0])
     for _ in range(n_steps):
         direction /= length(direction) or 1.0

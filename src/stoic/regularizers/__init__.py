@@ -5,6 +5,7 @@ from stoic.regularizers.changed import Anchored, LeavingLast
 from stoic.regularizers.constraints import Box, Simplex
 from stoic.regularizers.penalties import L1, L2, ElasticNet, Zero
 from stoic.regularizers.terms import Terms, terms_of
+from stoic.regularizers.weighted import Weighted
 
 __all__ = [
     "L1",
@@ -15,6 +16,7 @@ __all__ = [
     "LeavingLast",
     "Simplex",
     "Terms",
+    "Weighted",
     "Zero",
     "prox_in_ball",
     "terms_of",

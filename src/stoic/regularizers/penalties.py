@@ -42,7 +42,7 @@ class _Penalty:
     def value(self, w: Vector) -> float:
         """Return r(w)."""
         a, b = self.weights
-        return (a * float(np.abs(w).sum()) if a else 0.0) + (0.5 * b * float(w.dot(w)) if b else 0.0)
+        return (a * float(np.abs(w).sum()) if a else 0.0) + (0.5 * b * float(np.square(w).sum()) if b else 0.0)
 
     def prox(self, v: Vector, step: float) -> Vector:
         """Return the minimizer of r(w) + ‖w − v‖² / (2 step)."""

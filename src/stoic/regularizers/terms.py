@@ -7,6 +7,7 @@ import numpy as np
 from stoic.protocols import Regularizer, Vector
 from stoic.regularizers.changed import Anchored, LeavingLast
 from stoic.regularizers.penalties import L1, L2, ElasticNet, Zero
+from stoic.regularizers.weighted import Weighted
 
 
 class Terms(NamedTuple):
@@ -33,6 +34,8 @@ def terms_of(regularizer: Regularizer, d: int) -> Terms | None:
         bare = terms_of(regularizer.regularizer, d)
         counts = np.arange(d) < d - regularizer.count
         return bare and Terms(*(np.where(counts, weights, 0.0) for weights in bare))
+    if isinstance(regularizer, Weighted):
+        return Terms(*regularizer.weights_by_column, np.zeros(d))
     if not isinstance(regularizer, Zero | L1 | L2 | ElasticNet):
         return None
     l1, l2 = (np.full(d, weight) for weight in regularizer.weights)

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.random import Generator
 
 from stoic.certificate.certifying import certify_answer
-from stoic.certificate.duality import duality_gap
-from stoic.certificate.linear_models import unknown_convexity
 from stoic.checks import check_count, check_positive, check_probability
 from stoic.engines.choice import ENGINES, check_engine, choose_engine
 from stoic.engines.engine import Chunk, Limits, Status
@@ -20,9 +18,10 @@ from stoic.engines.plain import PlainEngine
 from stoic.errors import InvalidParameter, InvalidProblem
 from stoic.guards import is_foreign
 from stoic.inners.metered import BudgetSpent, Metered
-from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
+from stoic.pilot import Metric, PilotRows, draw_pilot, find_start, measure_pilot, pilot_cost, pilot_size
 from stoic.problem import Problem
 from stoic.protocols import Vector
+from stoic.solve.gap import gap_record
 from stoic.solve.hindsight import Hindsight, Outlook, split_draws
 from stoic.solve.messages import (
     STEPS_ADVICE,
@@ -35,12 +34,12 @@ from stoic.solve.messages import (
 from stoic.solve.progress import progress_bar
 from stoic.solve.requests import check_watchers, make_generator, resolve, too_small_budget
 from stoic.solve.result import Record, Result
+from stoic.solve.variables import Rescaled, Scale, Variables, check_scale, chosen_metric
 from stoic.solvers import AnySolver, Method
 from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost
 
 _log = logging.getLogger("stoic")
 
-_LARGEST_PILOT = 200
 _QUIET_EVALUATIONS = 3
 
 
@@ -58,6 +57,7 @@ def minimize(
     tol: float | None = None,
     max_seconds: float | None = None,
     engine: Literal["auto", "plain", "compiled", "renumbered"] = "auto",
+    scale: Scale = "auto",
     verbose: bool = False,
     chunk_size: int = 1000,
 ) -> Result:
@@ -95,6 +95,9 @@ def minimize(
         "plain" is the readable definition, "compiled" the same steps in kernels, at the cost of the rows drawn;
         both take the same draws and agree to rounding. "auto" compiles where that is possible and pays, and
         says in a log line where it is not possible. "renumbered" is an old name of "compiled".
+    scale : "auto", None or array of shape (columns,)
+        Solve in the variables w/scale, exactly. "auto" learns scales, and centers with an intercept, where rows
+        are dense, columns differ and no setting is in units of w; ``result.solver`` shows them.
     verbose : bool, default False
         Show a progress bar on standard error.
     chunk_size : int, default 1000
@@ -143,10 +146,13 @@ def minimize(
     check_watchers(observers, callback)
     if engine not in ENGINES:
         raise InvalidParameter(f"engine={engine!r} is not one of {', '.join(map(repr, ENGINES))}.")
+    check_scale(scale)
+    if isinstance(chosen, Rescaled):
+        chosen, scale = chosen.solver, chosen.metric
     run = _Run(problem, budget, problem.start(w0), make_generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
-            run.start(chosen, asked, delta, engine)
+            run.start(chosen, asked, delta, engine, scale)
             is_watched = verbose or max_seconds is not None
             run.go(every, chunk_size if is_watched else UNBOUNDED, deadline, show)
     except BudgetSpent as spent:
@@ -171,24 +177,24 @@ class _Run:
         self.meter = Metered(problem.inner, budget, w0)
         self.problem = problem.watched().with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
-        self.seconds, self.quiet, self.recorded_count = 0.0, 0, -1
-        self.history: list[Record] = []
-        self.pilot_rows = PilotRows([], [])
+        self.seconds, self.quiet, self.recorded_count, self.history = 0.0, 0, -1, list[Record]()
+        self.pilot_rows, self.variables = PilotRows([], []), Variables()
         self.hindsight, self.shares_to_keep = Hindsight(problem, w0, budget), [0.25, 0.5]
 
-    def start(self, method: Method, asked: Method, delta: float, engine: str) -> None:
+    def start(self, method: Method, asked: Method, delta: float, engine: str, scale: Scale = None) -> None:
         """Choose open settings from a pilot, and start the solver."""
         began, w0 = time.perf_counter(), self.w0
         self.asked, self.method = asked, method
+        self.start_at = w0
         self.last, self.answer, self.delta = w0, w0, delta
         try:
             with np.errstate(all="ignore"):
                 check_engine(engine, self.problem, self.meter)
-                self.method = self._tuned(method, w0, delta)
+                self.method = self._tuned(method, w0, delta, scale)
                 planned = plan_cost(self.solver, self.meter)
                 self.needed = None if planned is None else self.meter.samples + planned
                 self.engine = choose_engine(engine, self.solver, self.problem, self.meter)
-                self.chunk = Chunk(self.engine.init(self.solver, self.problem, w0, self.rng))
+                self.chunk = Chunk(self.engine.init(self.solver, self.problem, self.start_at, self.rng))
         except KeyboardInterrupt:
             self.chunk = Chunk(None, ending=Status.INTERRUPTED)
         self.recorded = self.chunk
@@ -199,20 +205,31 @@ class _Run:
         """The method, once nothing about it is open."""
         return cast("AnySolver", self.method)
 
-    def _tuned(self, method: Method, w0: Vector, delta: float) -> Method:
-        """Return the solver with nothing open, after a pilot where something was."""
+    def _tuned(self, method: Method, w0: Vector, delta: float, scale: Scale) -> Method:
+        """Return the solver with nothing open, after a pilot where something was, and where it is to start."""
         if not method.needs_pilot:
-            self.meter.is_keeping = True
+            self._solve_in(chosen_metric(scale, method, self.problem, self.pilot_rows))
+            self.meter.is_keeping, self.start_at = True, self.variables.into(w0)
             return method
-        size = max(3, min(_LARGEST_PILOT, self.meter.budget // (50 * self.meter.cost(1))))
+        size = pilot_size(self.meter.budget // self.meter.cost(1))
         self.meter.require(pilot_cost(size) * self.meter.cost(1))
         with self.meter.trying():
             self.pilot_rows = draw_pilot(self.problem, self.rng, size)
-            pilot = measure_pilot(self.pilot_rows, w0, self.rng, delta=delta)
+            self._solve_in(chosen_metric(scale, method, self.problem, self.pilot_rows))
+            rows = self.variables.rows(self.problem, self.pilot_rows)
+            found = find_start(rows, self.variables.into(w0))
+            pilot = measure_pilot(rows, found, self.rng, delta=delta)
+        self.start_at = found.start
         solver = method.tuned(pilot.within(self.meter.left))
         solver.check(self.problem)
         _log.info("chosen from a pilot of %d samples: %s", self.meter.samples, solver)
         return solver
+
+    def _solve_in(self, metric: Metric | None) -> None:
+        """Solve in the variables of a metric from here on."""
+        if metric is not None:
+            self.problem, self.variables = metric.problem(self.problem), Variables(metric)
+            self.meter = self.problem.inner if isinstance(self.problem.inner, Metered) else self.meter
 
     def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
         """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
@@ -259,7 +276,12 @@ class _Run:
     def _observe(self) -> None:
         """Add a record, and let the callback and the tolerance end the solve."""
         is_watched = bool(self.observers) or self.tol is not None  # only then has the answer to be known
-        record = {**self._record(), **self._gap(), **(self._look() if is_watched else {})}
+        is_awaited = self.callback is not None or self.chunk.ending is not None
+        record = {
+            **self._record(),
+            **gap_record(self.given, self.solver, self._answer, is_awaited=is_awaited),
+            **(self._look() if is_watched else {}),
+        }
         self.history.append(record)
         self.recorded, self.recorded_count = self.chunk, self._counted
         if self.chunk.ending is None and self.quiet >= _QUIET_EVALUATIONS:
@@ -282,17 +304,8 @@ class _Run:
         self.last, self.answer = w, answer
         return {name: float(observe(w)) for name, observe in self.observers.items()}
 
-    def _gap(self) -> Record:
-        """Return the duality gap where each step uses all data and f∘g is convex; inf where it can wait."""
-        if not self._draws_once or unknown_convexity(self.given):
-            return {}
-        solver, is_awaited = self.solver, self.callback is not None or self.chunk.ending is not None
-        if not is_awaited and isinstance(solver, Settings) and not solver.looks_often(self.given):
-            return {"duality_gap": math.inf}
-        return {"duality_gap": duality_gap(self.given, self._answer())}
-
     def _answer(self) -> Vector:
-        return self.solver.output(self.engine.settled(self.solver, self.chunk).state)
+        return self.variables.out_of(self.solver.output(self.engine.settled(self.solver, self.chunk).state))
 
     def _record(self) -> Record:
         watched = max(1, self.chunk.watched - self.recorded.watched)
@@ -330,7 +343,7 @@ class _Run:
             truncated_y=chunk.truncated_y / max(1, chunk.watched),
             truncated_z=chunk.truncated_z / max(1, chunk.watched),
             history=self.history,
-            solver=self.method,
+            solver=self.method if self.variables.metric is None else Rescaled(self.method, self.variables.metric),
             outlook=outlook,
             certifier=partial(certify_answer, self.given, w.copy(), self.delta, self.meter.budget),
         )

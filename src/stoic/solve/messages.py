@@ -17,7 +17,7 @@ STEPS_ADVICE = (
     "Give more steps, n_steps=…, or a smoother problem: a higher temperature, a wider loss, columns of like scale."
 )
 STUCK_ADVICE = "No step along the derivatives lowers the objective: check the signs of the derivatives."
-_WORTH_SAYING = 0.2  # of the way down: what is left
+_WORTH_SAYING = 0.01  # of the way down: what is left
 
 
 def cut_advice(needed: int | None) -> str:
@@ -38,14 +38,14 @@ def divergence_advice(outlook: Outlook) -> str:
 
 
 def progress_advice(outlook: Outlook) -> str:
-    """Return how far the objective can still fall, where that is a fifth of the whole way down or more.
+    """Return how far the objective can still fall, where that is a hundredth of the whole way down or more.
 
     Examples
     --------
     >>> from stoic.solve.hindsight import Outlook
     >>> progress_advice(Outlook(fallen=3.0, moved=0.5, left=1.0)).split(":")[0]
     'The answer still moves'
-    >>> progress_advice(Outlook(fallen=3.0, moved=0.5, left=0.1))
+    >>> progress_advice(Outlook(fallen=3.0, moved=0.5, left=0.01))
     ''
     """
     if outlook.share_left < _WORTH_SAYING:

@@ -30,7 +30,7 @@ class Result:
         Why the solve stopped.
     message : str
         The same in words, with what to change where something went wrong, and how far the objective can still fall
-        where that is seen to be a fifth of the way or more.
+        where that is seen to be a hundredth of the way or more.
     samples : int
         Data points drawn: the pilot, reference batches and every step included.
     evaluations : int
@@ -46,7 +46,8 @@ class Result:
     history : list of dict
         One record per evaluation; ``pandas.DataFrame(result.history)`` makes a table of it.
     solver : Solver
-        The settings that ran, with everything that was chosen from the pilot filled in.
+        The settings that ran, with everything that was chosen from the pilot filled in; with
+        ``metric.scale`` and ``metric.center`` where the problem was solved in scaled variables.
     outlook : Outlook
         What a look back tells, on draws that were kept aside or on all data: whether F is above the start, and how
         far it can still fall.

@@ -156,6 +156,10 @@ class ROSC(Averaging):
     """
 
     kernel: ClassVar[str] = "rosc"
+    reference_share: ClassVar[int] = 10
+    """Which part of its samples a stage spends on its reference, at most."""
+    most_blocks: ClassVar[float] = math.inf
+    """Blocks of the reference, at most, where its robust mean is chosen by the pilot."""
 
     step_size: Positive = AUTO
     batch_size: Count = AUTO
@@ -184,8 +188,8 @@ class ROSC(Averaging):
         pilot, m = pilot.truncated, either(self.batch_size, pilot.batch_size())
         available = pilot.n_steps(m)
         enough = n_vector_blocks(pilot.delta / 6.0) * 10 * max(2, m)  # blocks far steadier than a batch
-        b = either(self.reference_size, min(max(2, available * m // 10), enough))
-        delta = max(pilot.delta / 6.0, math.exp(-b / 18.0))
+        b = either(self.reference_size, min(max(2, available * m // self.reference_share), enough))
+        delta = max(pilot.delta / 6.0, math.exp(-min(b, self.most_blocks) / 18.0))
         n_steps = planned(self.n_steps, max(1, available - math.ceil(b / m)))
         step_size = either(self.step_size, pilot.averaging_step(m, n_steps))
         return replace(

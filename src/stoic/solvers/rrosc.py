@@ -13,6 +13,12 @@ from stoic.solvers.rosc import ROSC, LevelSettings
 from stoic.solvers.tracked_rosc import TrackedROSC
 from stoic.theory.plans import Plan, TruncatedStage
 
+WINDOW = 0.8
+"""Share of the samples whose stages are averaged, where the step is chosen by the pilot."""
+
+FARTHEST = 4.0
+"""Radii of balls that the pilot chooses are this many times as long as noise takes the iterates."""
+
 _ENOUGH_STAGES = 4  # what the first ones leave of the way from the start is then little in the last one's average
 
 
@@ -25,7 +31,8 @@ class RROSC(Recipe):
     need second moments only.
 
     **Algorithm.** K stages of `ROSC`, each around a fresh robust reference; from stage to stage η halves, T
-    doubles and the ball's radius shrinks by √2. The batch size m stays.
+    doubles and the ball's radius shrinks by √2. The batch size m stays. With η from the pilot, stages double from
+    64 draws on, each has the step that its length asks for, and the answer averages the last of them.
 
     **Guarantee.** Linear f: F(ŵ) − F* ≤ ε with probability 1 − δ and O(log²(1/δ)/(με)) samples (Theorem 3);
     `RROSC.from_plan` runs the theorem's own plan. For a non-linear f the theorem does not hold: with a
@@ -68,6 +75,9 @@ class RROSC(Recipe):
     growth: ClassVar[float] = 0.0
     """By which power of 2 the batch grows from stage to stage; η shrinks and T grows by what is left of 2."""
 
+    decay: ClassVar[float] = 1.0
+    """By which power of what is left of 2 a step that is given shrinks from stage to stage."""
+
     @staticmethod
     def from_plan(plan: Plan[TruncatedStage]) -> Restarted:
         """Return the solver of a plan of `theorem_3` or `growing_plan`."""
@@ -85,13 +95,20 @@ class RROSC(Recipe):
         one = self.stage(step_size=first_step, batch_size=m, radius=self.radius).tuned(pilot)
         pilot = replace(pilot, delta=pilot.delta / n_stages)
         first = pilot.n_steps(m) / (2**n_stages - 1)
-        return Restarted(tuple(self._stage(k, one, pilot, first) for k in range(n_stages)))
+        stages = tuple(self._stage(k, one, pilot, first) for k in range(n_stages))
+        return Restarted(stages, window=0.0 if self._is_the_papers else WINDOW)
+
+    @property
+    def _is_the_papers(self) -> bool:
+        """Whether the step is given: then it is halved from stage to stage, and the last one gives the answer."""
+        return self.step_size is not AUTO
 
     def sizes(self, pilot: Pilot) -> tuple[int, int]:
         """Return m of the first stage, and the number of stages."""
         m = either(self.batch_size, pilot.batch_size())
-        step = either(self.step_size, pilot.step_size(m))
-        return m, either(self.n_stages, pilot.n_stages(pilot.n_steps(m), step))
+        if self.step_size is AUTO:
+            return m, either(self.n_stages, pilot.anytime_stages(pilot.n_steps(m)))
+        return m, either(self.n_stages, pilot.n_stages(pilot.n_steps(m), self.step_size))
 
     def stage(self, **settings: Any) -> ROSC:
         """Return a stage with these settings, the levels, and nothing else chosen."""
@@ -99,11 +116,15 @@ class RROSC(Recipe):
 
     def _stage(self, k: int, one: ROSC, pilot: Pilot, first: float) -> ROSC:
         share = pilot.within(math.floor(first * 2**k) * one.batch_size * pilot.cost)
+        is_by_length = self.step_size is AUTO and self.growth == 0.0
         stage = self.stage(
-            step_size=one.step_size / 2.0 ** (k * (1.0 - self.growth)),
+            step_size=AUTO if is_by_length else one.step_size / 2.0 ** (k * (1.0 - self.growth) * self.decay),
             batch_size=round(one.batch_size * 2.0 ** (k * self.growth)),
             radius=one.radius / 2.0 ** (k / 2.0),
         ).tuned(share)
+        if self.radius is AUTO:
+            wander = pilot.wander(stage.step_size, stage.batch_size, stage.n_steps)
+            stage = replace(stage, radius=max(stage.radius, FARTHEST * wander))
         if self.n_steps is AUTO:
             return stage
         return replace(stage, n_steps=round(self.n_steps * 2.0 ** (k * (1.0 - self.growth))))
@@ -171,8 +192,9 @@ class RROSCTracked(RROSC):
     and ∇g need second moments only, and f need not be linear.
 
     **Algorithm.** The restarts, the ball and the truncation of `RROSC`; stages of `TrackedROSC`: ∇f is taken at a
-    moving average y of truncated estimates of g that starts at the robust reference. From stage to stage η and the
-    weight of a sample in y halve, T doubles and the ball's radius shrinks by √2.
+    moving average y of truncated estimates of g that starts at the robust reference. From stage to stage T
+    doubles, a sample's weight in y halves and the ball's radius shrinks by √2. η is what the length of the stage
+    asks for; a given one falls by √2. The answer averages the last stages, so that it is good at any time.
 
     **Guarantee.** If ∇²f is Lipschitz, ``RROSCTracked.from_plan(tracked_plan(…))`` ends with F(ŵ) − F* ≤ ε with
     probability 1 − δ, after O(1/(με)) samples up to logarithms (``docs/tracked_proof.md``). None is proven for the
@@ -198,6 +220,8 @@ class RROSCTracked(RROSC):
     array([1., 2.])
     """
 
+    decay: ClassVar[float] = 0.5
+
     @staticmethod
     def from_plan(plan: Plan[TruncatedStage]) -> Restarted:
         """Return the solver of a plan of `tracked_plan`."""
@@ -206,6 +230,10 @@ class RROSCTracked(RROSC):
     def sizes(self, pilot: Pilot) -> tuple[int, int]:
         """Return a batch of 1, and the number of stages."""
         return RROSC.sizes(replace(self, batch_size=either(self.batch_size, 1)), pilot)
+
+    @property
+    def _is_the_papers(self) -> bool:
+        return False
 
     def stage(self, **settings: Any) -> ROSC:
         """Return a stage with these settings."""

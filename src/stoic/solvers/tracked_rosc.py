@@ -13,6 +13,8 @@ from stoic.theory.plans import TruncatedStage
 MEMORIES = 40.0
 """How many times over y forgets in a stage; from 20 to 160 the gap hardly changes (benchmarks/tracking.py)."""
 
+_SHORT, _FEWEST_MEMORIES = 0.1, 4.0  # a short stage has fewer: y is an average of ten draws or more, if it can be
+
 
 @dataclass(frozen=True)
 class TrackedROSC(ROSC):
@@ -40,7 +42,7 @@ class TrackedROSC(ROSC):
     Parameters
     ----------
     weight : float
-        b, in [0, 1]; by default 40 / `n_steps`.
+        b, in [0, 1]; by default 40 / `n_steps`, in a short stage 0.1, or 4 / `n_steps` where that is more.
     levels : Levels or Calibrated
         By default measured on the reference batch, at twice the factor of `ROSC`: outliers that pass do little
         harm to an average.
@@ -60,6 +62,8 @@ class TrackedROSC(ROSC):
     """
 
     kernel: ClassVar[str] = "rosc"
+    reference_share: ClassVar[int] = 20
+    most_blocks: ClassVar[float] = 24
 
     truncates: Literal["batches", "samples"] = "samples"
     weight: Weight = AUTO
@@ -72,9 +76,10 @@ class TrackedROSC(ROSC):
         return replace(super().of(stage), weight=stage.weight, truncates="batches")
 
     def tuned(self, pilot: Pilot) -> "TrackedROSC":
-        """Tune as ROSC is, with one sample a step and a weight with which y renews itself forty times."""
+        """Tune as ROSC is, with one sample a step and a weight with which y renews itself forty times at most."""
         tuned = ROSC.tuned(replace(self, batch_size=either(self.batch_size, 1)), pilot)
-        return replace(tuned, weight=either(self.weight, min(1.0, MEMORIES / tuned.n_steps)))
+        weight = max(min(_SHORT, MEMORIES / tuned.n_steps), _FEWEST_MEMORIES / tuned.n_steps)
+        return replace(tuned, weight=either(self.weight, min(1.0, weight)))
 
     def levels_for(self, pilot: Pilot, factor: float = 0.2) -> Calibrated:
         """Return levels to be measured, at twice the factor of ROSC."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from stoic.codes import OuterCode, PenaltyCode
 from stoic.engines.kernels.parts.batches import Data
-from stoic.engines.kernels.rows import Dense, csr_rows, read_only
+from stoic.engines.kernels.rows import Dense, Standardized, csr_rows, read_only
 from stoic.inners.group_loss import GroupLoss
 from stoic.problem import Problem
 from stoic.protocols import Regularizer, Vector
@@ -26,7 +26,8 @@ NO_ANCHOR = Anchor(None, 0.0)
 class Translated(NamedTuple):
     """A problem in the kernels' terms; the regularizer is the penalty and the anchor's term.
 
-    `norms` keeps the norms of rows, NaN until a kernel asks for them.
+    `norms` keeps the norms of rows, NaN until a kernel asks for them. `by_column` are the weights of a penalty
+    that has its own for each coordinate.
     """
 
     inner: GroupLoss
@@ -35,17 +36,27 @@ class Translated(NamedTuple):
     penalty: PenaltyCode
     norms: Vector
     anchor: Anchor = NO_ANCHOR
+    by_column: tuple[Vector, Vector] | None = None
 
 
 def translate(problem: Problem, inner: GroupLoss) -> Translated:
     """Return the problem in the kernels' terms, without copying X."""
-    X = Dense(read_only(inner.X)) if isinstance(inner.X, np.ndarray) else csr_rows(inner.X)
+    X = _rows(inner)
     loss, outer, regularizer = (
         cast("Any", part) for part in (inner.loss, problem.outer, bare(problem.regularizer))
     )
-    data = Data(X, read_only(inner.y), loss.code, inner.intercept, _largest(inner.X))
+    data = Data(X, read_only(inner.y), loss.code, inner.intercept, _largest(inner))
     unknown = np.full(inner.n_samples, np.nan)
-    return Translated(inner, data, outer.code(inner.n_groups), regularizer.code, unknown)
+    parts = inner, data, outer.code(inner.n_groups), regularizer.code, unknown
+    return Translated(*parts, by_column=getattr(regularizer, "weights_by_column", None))
+
+
+def _rows(inner: GroupLoss) -> Any:
+    if not isinstance(inner.X, np.ndarray):
+        return csr_rows(inner.X)
+    if inner.scale is None or inner.center is None:
+        return Dense(read_only(inner.X))
+    return Standardized(read_only(inner.X), read_only(inner.center), read_only(1.0 / inner.scale))
 
 
 def bare(regularizer: Regularizer) -> Regularizer:
@@ -60,7 +71,11 @@ def anchor_of(regularizer: Regularizer) -> Anchor:
     return NO_ANCHOR
 
 
-def _largest(X: Any) -> float:
-    """Return the largest |entry|, at least 1, without a copy of X."""
-    values = X if isinstance(X, np.ndarray) else X.data
-    return float(max(1.0, values.max(initial=0.0), -values.min(initial=0.0)))
+def _largest(inner: GroupLoss) -> float:
+    """Return the largest |entry| of the rows, at least 1, without a copy of X."""
+    X: Any = inner.X
+    if inner.scale is None or inner.center is None:
+        values = X if isinstance(X, np.ndarray) else X.data
+        return float(max(1.0, values.max(initial=0.0), -values.min(initial=0.0)))
+    ends = np.array([X.max(axis=0, initial=-np.inf), X.min(axis=0, initial=np.inf)], dtype=np.float64)
+    return float(max(1.0, np.abs((ends - inner.center) / inner.scale).max(initial=0.0)))

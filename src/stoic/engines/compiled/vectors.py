@@ -5,13 +5,15 @@ from typing import Any
 import numpy as np
 
 from stoic.engines.compiled.problem import Translated
-from stoic.engines.kernels.rows import CSR, read_only
-from stoic.engines.kernels.vectors import scaled, thresholded
+from stoic.engines.kernels.rows import CSR, Standardized, read_only
+from stoic.engines.kernels.vectors import explicit, scaled, thresholded
 from stoic.engines.kernels.vectors.any import current, intercept, total
+from stoic.engines.kernels.vectors.explicit import Explicit
 from stoic.engines.kernels.vectors.scaled import Held, Scaled
 from stoic.engines.kernels.vectors.thresholded import N_BUCKETS, N_LINES, Thresholded, measure
 from stoic.protocols import Array, Vector
 
+_SUM_TAIL = {Scaled: scaled.SUM_TAIL, Thresholded: thresholded.SUM_TAIL, Explicit: explicit.SUM_TAIL}
 MOST_HELD, ENTRIES_PER_PRODUCT = 12, 8
 
 
@@ -36,8 +38,10 @@ class Form:
         anchor = problem.anchor.center
         center = anchor if center is None else center
         is_elsewhere = anchor is not None and center is not None and not np.array_equal(center, anchor)
-        make = _thresholded if problem.penalty.l1 > 0.0 or is_elsewhere else _scaled
-        self.vector: Scaled | Thresholded = make(problem, self.size, state.w, center, anchor, Z)
+        make: Any = _thresholded if problem.penalty.l1 > 0.0 or is_elsewhere else _scaled
+        if problem.by_column is not None or (make is _thresholded and isinstance(problem.data.X, Standardized)):
+            make = _explicit
+        self.vector: Scaled | Thresholded | Explicit = make(problem, self.size, state.w, center, anchor, Z)
 
     @property
     def packs(self) -> bool:
@@ -57,8 +61,7 @@ class Form:
         out = np.empty(self.size + self.has_tail)
         total(self.problem.data.X, self.vector, out[: self.size])
         if self.has_tail:
-            places = scaled if isinstance(self.vector, Scaled) else thresholded
-            out[-1] = self.vector.scalars[places.SUM_TAIL]
+            out[-1] = self.vector.scalars[_SUM_TAIL[type(self.vector)]]
         out /= max(1, t)
         if self.first > 0:
             out += (self.first / t) * self.before
@@ -118,6 +121,25 @@ def _thresholded(
     )
     measure(form)
     return form
+
+
+def _explicit(
+    problem: Translated, size: int, w: Vector, center: Vector | None, anchor: Vector | None, _Z: Array | None
+) -> Explicit:
+    c = np.zeros(size) if center is None else center[:size]
+    l1, l2 = problem.by_column or (np.full(size, problem.penalty.l1), np.full(size, problem.penalty.l2))
+    scalars = np.zeros(explicit.N_SCALARS)
+    scalars[explicit.SIZE] = np.abs(w[:size]).max(initial=0.0)
+    scalars[explicit.WEIGHT] = problem.anchor.weight
+    if problem.data.has_tail:
+        scalars[explicit.TAIL] = w[-1]
+        scalars[explicit.TAIL_C] = 0.0 if center is None else center[-1]
+        scalars[explicit.TAIL_ANCHOR] = 0.0 if anchor is None else anchor[-1]
+    tail = scalars[explicit.TAIL] - scalars[explicit.TAIL_C]
+    scalars[explicit.FAR] = np.hypot(np.linalg.norm(w[:size] - c), tail)
+    pulled_to = c if anchor is None else anchor[:size]
+    weights, none = (read_only(l1), read_only(l2)), np.zeros(0)
+    return Explicit(w[:size].copy(), read_only(c), read_only(pulled_to), np.zeros(size), *weights, none, scalars)
 
 
 def _longest_row(problem: Translated) -> int:

@@ -11,16 +11,23 @@ Body = Callable[..., Any]
 def by_type(kind: type, place: int, body: Body, otherwise: Body) -> Body:
     """Return a function that is `body` where the argument at a place is of a named tuple `kind`, else `otherwise`.
 
+    See `by_types`.
+    """
+    return by_types(place, {kind: body}, otherwise)
+
+
+def by_types(place: int, bodies: dict[type, Body], otherwise: Body) -> Body:
+    """Return a function with a body for each of some kinds of named tuples, and one for others.
+
     numba makes the choice when it compiles the caller, at no cost to the compiled code; Python, at the call.
 
     Parameters
     ----------
-    kind : type
-        A named tuple class.
     place : int
         Which argument decides.
-    body, otherwise : callable
-        Kernels with the same arguments; both keep the way in which they are compiled.
+    bodies : dict of named tuple classes to callables
+        Kernels with the same arguments; all keep the way in which they are compiled.
+    otherwise : callable
 
     Returns
     -------
@@ -29,11 +36,11 @@ def by_type(kind: type, place: int, body: Body, otherwise: Body) -> Body:
     """
 
     def chosen(*arguments: Any) -> Any:
-        return (body if isinstance(arguments[place], kind) else otherwise)(*arguments)
+        return bodies.get(type(arguments[place]), otherwise)(*arguments)
 
     @overload(chosen, strict=False, jit_options={"forceinline": True})
     def _chosen(*types: Any) -> Body:
-        target: Any = body if types[place].instance_class is kind else otherwise
+        target: Any = bodies.get(types[place].instance_class, otherwise)
         if getattr(target, "targetoptions", {}).get("forceinline"):  # it stands in the caller anyway
             return target.py_func
 

@@ -8,7 +8,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from stoic.engines.kernels.dispatch import Body, by_type
+from stoic.engines.kernels.dispatch import Body, by_types
 from stoic.engines.kernels.jit import fused, inlined, kernel, reordered
 
 Floats = NDArray[np.float64]
@@ -33,6 +33,14 @@ class Dense(NamedTuple):
     """A matrix in C order."""
 
     values: NDArray[Any]
+
+
+class Standardized(NamedTuple):
+    """A matrix in C order with columns (x − center)·scale, which are not formed."""
+
+    values: NDArray[Any]
+    center: Floats
+    scale: Floats
 
 
 def csr_rows(X: Any) -> CSR:
@@ -71,9 +79,33 @@ def _prefetch(_context: Any, array: Any, place: Any) -> Any:
     return types.void(array, place), generate
 
 
-def by_storage(sparse: Body, dense: Body, place: int = 0) -> Body:
-    """Return a function of rows X, the argument at a place: `sparse` for a CSR matrix, `dense` for an array."""
-    return by_type(CSR, place, sparse, dense)
+def by_storage(sparse: Body, dense: Body, standardized: Body | None = None, place: int = 0) -> Body:
+    """Return a function of rows X, the argument at a place: `sparse` for a CSR matrix, `dense` for an array.
+
+    For columns that are centered and scaled it is `standardized`, where there is such a body.
+    """
+    return by_types(place, {CSR: sparse} | ({} if standardized is None else {Standardized: standardized}), dense)
+
+
+@reordered
+def standardized_dot(x: NDArray[Any], center: Floats, scale: Floats, u: Floats) -> float:
+    """Return (x − center)·scale·u."""
+    total = 0.0
+    for k in range(np.uint64(x.size)):
+        total += (np.float64(x[k]) - center[k]) * scale[k] * u[k]
+    return total
+
+
+@reordered
+def standardized_push(x: NDArray[Any], center: Floats, scale: Floats, factor: float, u: Floats) -> float:
+    """Add factor·(x − center)·scale to u; return the change of ‖u‖² over factor."""
+    gain = 0.0
+    for k in range(np.uint64(x.size)):
+        value, old = (np.float64(x[k]) - center[k]) * scale[k], u[k]
+        new = old + factor * value
+        gain += value * (old + new)
+        u[k] = new
+    return gain
 
 
 @reordered
@@ -124,7 +156,13 @@ def dot_dense(X: Dense, row: int, u: Floats) -> float:
     return vector_dot(X.values[row], u)
 
 
-dot = by_storage(dot_csr, dot_dense)
+@inlined
+def dot_standardized(X: Standardized, row: int, u: Floats) -> float:
+    """Return x·u for one row x."""
+    return standardized_dot(X.values[row], X.center, X.scale, u)
+
+
+dot = by_storage(dot_csr, dot_dense, dot_standardized)
 """Return x·u for one row x: dot(X, row, u)."""
 
 
@@ -154,7 +192,19 @@ def products_dense(X: Dense, row: int, Z: Floats, out: Floats) -> None:
             out[i] += x[k] * Z[k, i]
 
 
-products = by_storage(products_csr, products_dense)
+@kernel
+def products_standardized(X: Standardized, row: int, Z: Floats, out: Floats) -> None:
+    """Write xᵀZ into out."""
+    x, p = X.values[row], np.uint64(out.size)
+    for i in range(p):
+        out[i] = 0.0
+    for k in range(np.uint64(x.size)):
+        value = (x[k] - X.center[k]) * X.scale[k]
+        for i in range(p):
+            out[i] += value * Z[k, i]
+
+
+products = by_storage(products_csr, products_dense, products_standardized)
 """Write xᵀZ for one row x and a matrix Z (d, p) into out: products(X, row, Z, out)."""
 
 
@@ -189,7 +239,17 @@ def squared_norm_dense(X: Dense, row: int, work: Floats) -> float:
     return total
 
 
-squared_norm = by_storage(squared_norm_csr, squared_norm_dense)
+@kernel
+def squared_norm_standardized(X: Standardized, row: int, work: Floats) -> float:
+    """Return ‖x‖²."""
+    total, x = 0.0, X.values[row]
+    for k in range(np.uint64(x.size)):
+        value = (np.float64(x[k]) - X.center[k]) * X.scale[k]
+        total += value * value
+    return total
+
+
+squared_norm = by_storage(squared_norm_csr, squared_norm_dense, squared_norm_standardized)
 """Return ‖x‖² for one row x: squared_norm(X, row, work); `work` (d,) is zero before and after."""
 
 
@@ -240,7 +300,16 @@ def push_dense(X: Dense, row: int, factor: float, u: Floats, following: int = -1
     return factor * vector_push(X.values[row], factor, u)
 
 
-push = by_storage(push_csr, push_dense)
+@fused
+def push_standardized(X: Standardized, row: int, factor: float, u: Floats, following: int = -1) -> float:
+    """Add factor·x to u."""
+    ahead = X.values[following if following >= 0 else row]
+    for j in range(np.uint64(0), np.uint64(ahead.size), np.uint64(8)):
+        fetch(ahead, j)
+    return factor * standardized_push(X.values[row], X.center, X.scale, factor, u)
+
+
+push = by_storage(push_csr, push_dense, push_standardized)
 """Add factor·x to u and return the change of ‖u‖²: push(X, row, factor, u, following=-1).
 
 The row that follows, if any, is fetched into the cache.

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from stoic.engines.kernels.jit import inlined, kernel
 from stoic.engines.kernels.parts.batches import copy_to
-from stoic.engines.kernels.rows import CSR, Dense, Ints, by_storage
-from stoic.engines.kernels.vectors import scaled, thresholded
+from stoic.engines.kernels.rows import CSR, Dense, Ints, Standardized, by_storage, dot
+from stoic.engines.kernels.vectors import explicit, scaled, thresholded
 from stoic.engines.kernels.vectors.any import by_form
+from stoic.engines.kernels.vectors.explicit import Explicit
 from stoic.engines.kernels.vectors.scaled import Scaled, product_with_center
 from stoic.engines.kernels.vectors.thresholded import Thresholded, line_now, shrunk
 
@@ -56,7 +57,16 @@ def previous_product_dense(X: Dense, row: int, now: Floats, last: Floats, q: flo
     return total
 
 
-previous_product = by_storage(previous_product_csr, previous_product_dense)
+@kernel
+def previous_product_standardized(X: Standardized, row: int, now: Floats, last: Floats, q: float) -> float:
+    """Return the product of a row with the previous coordinates, each less its part in [−q, q]."""
+    total = 0.0
+    for k in range(np.uint64(now.size)):
+        total += (X.values[row, k] - X.center[k]) * X.scale[k] * shrunk(previous_at(now[k], last[k]), q)
+    return total
+
+
+previous_product = by_storage(previous_product_csr, previous_product_dense, previous_product_standardized)
 
 
 @inlined
@@ -74,7 +84,15 @@ def predict_previous_thresholded(X: Any, w: Thresholded, previous: Previous, row
     return s[SCALE] * previous_product(X, row, w.v, previous.last, s[SHIFT]) + s[TAIL]
 
 
-predict_previous = by_form(predict_previous_scaled, predict_previous_thresholded, place=1)
+@inlined
+def predict_previous_explicit(X: Any, w: Explicit, previous: Previous, row: int) -> float:
+    """Return the prediction for a row at the previous point, which is written out."""
+    return dot(X, row, previous.last) + previous.scalars[TAIL]
+
+
+predict_previous = by_form(
+    predict_previous_scaled, predict_previous_thresholded, predict_previous_explicit, place=1
+)
 """Return the prediction for a row at the previous point: predict_previous(X, w, previous, row)."""
 
 
@@ -135,7 +153,14 @@ def remember_thresholded(X: Any, w: Thresholded, previous: Previous, rows: Ints)
     keep(X, w.v, previous, rows, w.scalars[thresholded.WEIGHT] > 0.0)
 
 
-remember = by_form(remember_scaled, remember_thresholded, place=1)
+@inlined
+def remember_explicit(X: Any, w: Explicit, previous: Previous, rows: Ints) -> None:
+    """Make w the previous point, all of it."""
+    copy_to(previous.last, w.v)
+    previous.scalars[TAIL] = w.scalars[explicit.TAIL]
+
+
+remember = by_form(remember_scaled, remember_thresholded, remember_explicit, place=1)
 """Make w the previous point, before a step along some rows: remember(X, w, previous, rows)."""
 
 
@@ -158,7 +183,13 @@ def previous_thresholded(w: Thresholded, previous: Previous, out: Floats) -> Non
         out[k] = scale * shrunk(previous_at(w.v[k], previous.last[k]), shift)
 
 
-previous_point = by_form(previous_scaled, previous_thresholded)
+@kernel
+def previous_explicit(w: Explicit, previous: Previous, out: Floats) -> None:
+    """Write the previous point into out, without the intercept."""
+    copy_to(out, previous.last)
+
+
+previous_point = by_form(previous_scaled, previous_thresholded, previous_explicit)
 """Write the previous point into out, without the intercept: previous_point(w, previous, out)."""
 
 
@@ -178,5 +209,10 @@ def carry_over_thresholded(w: Thresholded, previous: Previous) -> None:
     previous.scalars[SCALE], previous.scalars[SHIFT], previous.scalars[ALL] = 1.0, 0.0, 1.0
 
 
-carry_over = by_form(carry_over_scaled, carry_over_thresholded)
+@inlined
+def carry_over_explicit(w: Explicit, previous: Previous) -> None:
+    """Do nothing: w is never made anew."""
+
+
+carry_over = by_form(carry_over_scaled, carry_over_thresholded, carry_over_explicit)
 """Keep the previous point the same, before the form of w is made anew: carry_over(w, previous)."""
