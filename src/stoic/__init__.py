@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     )
     from stoic.solve.driver import minimize as minimize
     from stoic.solve.result import Result as Result
-    from stoic.solvers.alexr import ALEXR as ALEXR
+    from stoic.solvers.alexr import ALEXR as ALEXR, SOX as SOX
     from stoic.solvers.asc_pg import ASCPG as ASCPG
     from stoic.solvers.base import AUTO as AUTO, METHODS as METHODS, PowerLaw as PowerLaw
     from stoic.solvers.civr import CIVR as CIVR, EVERYTHING as EVERYTHING, RCIVR as RCIVR
@@ -165,7 +165,7 @@ _HOMES = {
     ),
     "stoic.solve.driver": ("minimize",),
     "stoic.solve.result": ("Result",),
-    "stoic.solvers.alexr": ("ALEXR",),
+    "stoic.solvers.alexr": ("ALEXR", "SOX"),
     "stoic.solvers.asc_pg": ("ASCPG",),
     "stoic.solvers.base": (
         "AUTO",

@@ -1,13 +1,13 @@
 r"""Losses of a linear model, averaged over each group of rows: the inner part of group DRO."""
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from stoic.inners.blocks import means_over_blocks, require_one_block, sums_by
+from stoic.inners.blocks import IntArray, means_over_blocks, require_one_block, sums_by
 from stoic.inners.designs import Matrix, RowBatch
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
@@ -91,6 +91,7 @@ class GroupLoss(OverRows):
 
     n_samples: int
     group_labels: NDArray[Any]
+    draws_groups: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -177,13 +178,16 @@ class GroupLoss(OverRows):
         """1 with an intercept, else 0."""
         return int(self.intercept)
 
-    def draw(self, size: int, rng: Generator) -> RowBatch:
-        """Draw `size` rows of each group, with replacement, in proportion to their weights."""
-        return RowBatch(self.grouped_rows.draw(size, rng))
+    def draw(self, size: int, rng: Generator, groups: IntArray | None = None) -> RowBatch:
+        """Draw `size` rows of each group, or of each of some groups given by their numbers.
 
-    def cost(self, size: int) -> int:
-        """Return p times `size`."""
-        return self.n_groups * size
+        They are drawn with replacement, in proportion to their weights.
+        """
+        return RowBatch(self.grouped_rows.draw(size, rng, groups))
+
+    def cost(self, size: int, groups: IntArray | None = None) -> int:
+        """Return `size` times p, or times the number of some groups."""
+        return (self.n_groups if groups is None else len(groups)) * size
 
     def value(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the losses, of shape (blocks, p)."""

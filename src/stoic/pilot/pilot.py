@@ -12,6 +12,7 @@ from stoic.inners.metered import Metered
 from stoic.means import smallest_ball_index
 from stoic.pilot.fixed_sample import Sample, draw_sample, length
 from stoic.pilot.probes import curvature, descend, first_smoothness, jacobian_smoothness, noise, single_samples
+from stoic.pilot.row_scale import RowScale, row_scale
 from stoic.problem import Problem
 from stoic.protocols import Outer, Vector
 from stoic.theory.plans import Constants
@@ -57,6 +58,8 @@ class Pilot:
         Total failure probability asked for.
     fewest_steps : int
         Steps to leave room for before batches grow.
+    rows : RowScale
+        Smoothness and noise of single rows, where groups can be drawn without the others.
     """
 
     constants: Constants
@@ -73,6 +76,18 @@ class Pilot:
     n_samples: int | None
     delta: float
     fewest_steps: int = _FEWEST_STEPS
+    rows: RowScale = RowScale()
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups that can be drawn without the others; 1 where there are none."""
+        return self.rows.n_groups
+
+    def of_groups(self, k: int) -> "Pilot":
+        """Return the pilot of steps that draw k of the groups: a draw of size 1 is one row of each."""
+        return replace(
+            self, L_sample=self.rows.smoothness / k, gradient_noise=self.rows.noise / math.sqrt(k)
+        )
 
     @property
     def mu(self) -> float:
@@ -208,6 +223,7 @@ def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) 
         cost=problem.inner.cost(1),
         n_samples=problem.inner.n_samples,
         delta=delta,
+        rows=row_scale(rows.singles, sample, w0, w1),
     )
 
 

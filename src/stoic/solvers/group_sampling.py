@@ -1,0 +1,84 @@
+"""Which groups a step draws: chances that follow the weights of the outer function, and stratified choices."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from stoic.protocols import AnyInner, Array, IntArray, Vector, draws_groups
+
+_ALL_UP_TO, _FEW, _FEWEST_BETWEEN = 64, 32, 256
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+
+
+def groups_drawn(inner: AnyInner, asked: int | None) -> int:
+    """Return how many groups a step draws: by default all of up to 64, and 32 of more where they can be drawn."""
+    p = inner.shape[0]
+    if not draws_groups(inner):
+        return p
+    return default_groups(p) if asked is None else min(asked, p)
+
+
+def default_groups(p: int) -> int:
+    """Return how many of p groups a step draws: all of up to 64, else 32."""
+    return p if p <= _ALL_UP_TO else _FEW
+
+
+def refresh_period(p: int, k: int) -> int:
+    """Return after how many steps what costs p is computed anew: it is then little beside the rows."""
+    return max(_FEWEST_BETWEEN, math.ceil(p / k))
+
+
+class Chances(NamedTuple):
+    """The probability of each group to be drawn, and their cumulative sums; the last of these is 1."""
+
+    each: Vector
+    sums: Vector
+
+
+def chances_from(q: Vector, importance: float) -> Chances:
+    r"""Return the probabilities :math:`(1 - a)/p + a |q_i| / \sum_j |q_j|`, a the importance of the weights.
+
+    Weights of which nothing is known (all zero, or one not finite) give equal chances.
+
+    Examples
+    --------
+    >>> chances_from(np.array([3.0, 1.0]), 0.5).each.tolist()
+    [0.625, 0.375]
+    """
+    p, sizes = len(q), np.abs(q)
+    total = float(np.add.reduce(sizes))
+    each = np.full(p, 1.0 / p)
+    if importance > 0.0 and 0.0 < total < math.inf:
+        each = (1.0 - importance) / p + importance * (sizes / total)
+    sums = np.cumsum(each)
+    return Chances(each, sums / sums[-1])
+
+
+def choose(chances: Chances, uniforms: Array) -> IntArray:
+    r"""Return k groups for k uniform numbers in [0, 1), of shape (..., k): number j is from the jth k-th of chances.
+
+    So group i is expected k·chance_i times, and comes at most once more than that.
+
+    Examples
+    --------
+    >>> choose(chances_from(np.ones(4), 0.0), np.array([0.0, 0.9])).tolist()
+    [0, 3]
+    """
+    k = uniforms.shape[-1]
+    places = np.minimum((np.arange(k) + uniforms) / k, _BELOW_ONE)
+    return np.searchsorted(chances.sums, places, side="right")
+
+
+def shares(chances: Chances, groups: IntArray) -> Array:
+    r"""Return :math:`1 / (k \cdot \text{chance}_i)` of groups (..., k): sums with these weights are unbiased."""
+    found: Array = 1.0 / (groups.shape[-1] * chances.each.take(groups))
+    return found
+
+
+def follow(y: Vector, groups: IntArray, fresh: Vector, weight: float) -> Vector:
+    """Return y with the entries of the groups moved to fresh values, one after the other, as one may come twice."""
+    y = y.copy()
+    for group, value in zip(groups.tolist(), fresh.tolist(), strict=True):
+        y[group] = (1.0 - weight) * y[group] + weight * value
+    return y
