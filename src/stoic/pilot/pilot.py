@@ -85,8 +85,9 @@ class Pilot:
 
     def of_groups(self, k: int) -> "Pilot":
         """Return the pilot of steps that draw k of the groups: a draw of size 1 is one row of each."""
+        one = self.rows
         return replace(
-            self, L_sample=self.rows.smoothness / k, gradient_noise=self.rows.noise / math.sqrt(k)
+            self, L=one.mean or self.L, L_sample=one.single / k, gradient_noise=one.noise / math.sqrt(k)
         )
 
     @property
@@ -223,7 +224,7 @@ def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) 
         cost=problem.inner.cost(1),
         n_samples=problem.inner.n_samples,
         delta=delta,
-        rows=row_scale(rows.singles, sample, w0, w1),
+        rows=row_scale(parts, rows.singles, w0, w1, rng),
     )
 
 

@@ -5,56 +5,78 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from stoic.inners.designs import RowBatch
-from stoic.pilot.fixed_sample import LinearSample, Sample
+from stoic.pilot.fixed_sample import LinearSample, Pooled, Sample, length
 from stoic.protocols import Array, IntArray, Vector, draws_groups
 
-_MOST_ROWS, _MOST_ENTRIES = 256, 4_000_000
+_MOST_ROWS, _MOST_ENTRIES, _ENOUGH_ROWS = 256, 4_000_000, 2048
+_POWER_STEPS = 6
 _USUAL = 0.9  # of the rows: a wild one does not set the noise
 
 
 class RowScale(NamedTuple):
-    """The number of groups that can be drawn apart, and L and noise of a step that draws one row.
+    """The number p of groups that can be drawn apart, and the scales of a step that draws one row.
 
-    The row is of group i with the chance (1/p + q_i)/2, and has the weight that makes its gradient unbiased. Of k
-    rows the smoothness is 1/k of it, on top of that of the mean, and the noise 1/√k of it.
+    The row is of group i with the chance (1/p + q_i)/2, q being shares of ∇f at the pilot's optimum, and has the
+    weight that makes its gradient unbiased. `mean` is the smoothness of the mean gradient for fixed q. Of k rows
+    the smoothness is `mean` and 1/k of `single`, the noise 1/√k of `noise`.
     """
 
     n_groups: int = 1
-    smoothness: float = 0.0
+    mean: float = 0.0
+    single: float = 0.0
     noise: float = 0.0
 
 
-def row_scale(singles: Sequence[Sample], sample: Sample, w0: Vector, w1: Vector) -> RowScale:
-    """Return the scale of single rows between two points, from a few rows of some single draws.
+def row_scale(
+    parts: Sequence[Sample], singles: Sequence[Sample], w0: Vector, w1: Vector, rng: Generator
+) -> RowScale:
+    """Return the scale of single rows between two points, from the draws of a pilot.
 
     For convex rows E‖∇(w₁) − ∇(w₀)‖² ≤ L ⟨E∇(w₁) − E∇(w₀), w₁ − w₀⟩ gives L as for whole draws.
     """
-    inner = sample.problem.inner
-    p, d = inner.shape
-    if not draws_groups(inner):
+    problem = parts[0].problem
+    p, d = problem.inner.shape
+    if not draws_groups(problem.inner):
         return RowScale()
-    q, n_rows = np.abs(sample.problem.outer.gradient(sample.value(w1))), min(p, _MOST_ROWS, _MOST_ENTRIES // d)
-    total = float(np.add.reduce(q))
-    if not (0.0 < total < math.inf and n_rows > 0 and singles):
+    q = problem.outer.gradient(Pooled([*parts, *singles]).value(w1))
+    total, n_rows = float(np.add.reduce(np.abs(q))), min(p, _MOST_ROWS, _MOST_ENTRIES // d)
+    if not (0.0 < total < math.inf and n_rows > 0):
         return RowScale(p)
-    weight = q * (q / (0.5 / p + 0.5 * q / total))
+    smoothness = _mean_smoothness(parts, w0, w1, q, rng)
+    chance = 0.5 / p + (0.5 / total) * np.abs(q)
+    groups = np.linspace(0, p - 1, n_rows).round().astype(np.intp)
     squares, products, sizes = [], [], []
     for single in singles[: math.ceil(_MOST_ROWS / n_rows)]:
-        groups = np.linspace(0, p - 1, n_rows).round().astype(np.intp)
         ahead, start = (_gradients(single, w, groups) for w in (w1, w0))
         change = ahead - start
-        squares.append(weight[groups] * np.einsum("ij,ij->i", change, change))
+        weight = np.square(q[groups]) / chance[groups]
+        squares.append(weight * np.einsum("ij,ij->i", change, change))
         products.append(q[groups] * (change @ (w1 - w0)))
-        sizes.append(weight[groups] * np.einsum("ij,ij->i", ahead, ahead))
+        sizes.append(weight * np.einsum("ij,ij->i", ahead, ahead))
         single.forget()
     usual = np.sort(np.concatenate(sizes))
-    usual = usual[: math.ceil(_USUAL * len(usual))]
+    noise = math.sqrt(p * max(0.0, float(usual[: math.ceil(_USUAL * len(usual))].mean())))
     below = float(np.sum(products))
-    smoothness = float(np.sum(squares)) / below if below > 0.0 else 0.0
-    noise = math.sqrt(p * max(0.0, float(usual.mean())))
-    return RowScale(p, *(value if math.isfinite(value) else 0.0 for value in (smoothness, noise)))
+    found = smoothness, float(np.sum(squares)) / below if below > 0.0 else 0.0, noise
+    return RowScale(p, *(value if math.isfinite(value) else 0.0 for value in found))
+
+
+def _mean_smoothness(parts: Sequence[Sample], w0: Vector, w1: Vector, q: Vector, rng: Generator) -> float:
+    """Return the largest curvature of ⟨q, g⟩ for fixed q at both points, by power iteration on enough rows."""
+    enough = Pooled(parts[: math.ceil(_ENOUGH_ROWS / (len(q) * parts[0].size))])
+    probe = 1e-3 * (length(w1 - w0) or 1.0 + length(w0))
+    largest = 0.0
+    for point in (w0, w1):
+        direction = rng.standard_normal(w0.size)
+        for _ in range(_POWER_STEPS):
+            direction /= length(direction) or 1.0
+            direction = enough.change(point, probe * direction, q) / (2.0 * probe)
+        largest = max(largest, length(direction))
+    enough.forget()
+    return largest
 
 
 def _gradients(single: Sample, w: Vector, groups: IntArray) -> Array:

@@ -14,11 +14,13 @@ from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector, draws_groups
 from stoic.solvers.base import AUTO, UNBOUNDED, Info, Weight, either, method, planned
 from stoic.solvers.group_sampling import (
+    bounded,
     chances_from,
     choose,
     default_groups,
     follow,
     groups_drawn,
+    is_refresh,
     refresh_period,
     shares,
 )
@@ -103,11 +105,11 @@ class GroupTracking(Tracking):
         inner: Any = problem.inner
         w, k, m = state.w, self.n_drawn(inner), self.batch_size
         chances: Any = state.chances
-        if state.t % refresh_period(len(state.y), k) == 0:
+        if is_refresh(state.t, refresh_period(len(state.y), k)):
             chances = chances_from(problem.outer.gradient(state.y), self.importance)
         groups = choose(chances, rng.random(k))
         y = follow(state.y, groups, self._ahead(inner, state, inner.draw(m, rng, groups)), self.weight)
-        q = problem.outer.gradient(y).take(groups) * shares(chances, groups)
+        q = bounded(problem.outer.gradient(y).take(groups) * shares(chances, groups), chances)
         v = inner.vjp(w, inner.draw(m, rng, groups), q)
         w = problem.regularizer.prox(w - self.step_size * v, self.step_size)
         previous = state.previous if self.extrapolation == 0.0 else state.w
@@ -139,7 +141,7 @@ class ALEXR(GroupTracking):
             \frac{\partial f}{\partial u_i}(y)\, \nabla g_i(w_t; \xi')\Big), \qquad
         P_i = \frac{1 - a}{p} + a\,\frac{|q_i|}{\sum_j |q_j|} .
 
-    q = ∇f(y) as it was when chances were last computed, every max(256, p/k) steps. Choices are stratified: number j
+    q = ∇f(y) as it was when chances were last computed, before steps 0, 1, 2, 4, … and every max(64, p/(4k)) steps. Choices are stratified: number j
     is made in the jth k-th of the cumulative chances. The output is the average of w_1 … w_T. A step costs 2km
     samples and 3km evaluations, the first batch, of all groups, pm. Where the inner part can only draw all groups,
     or there are no more than 64, k = p and :math:`k P_i = 1`.

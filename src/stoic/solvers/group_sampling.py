@@ -7,7 +7,7 @@ import numpy as np
 
 from stoic.protocols import AnyInner, Array, IntArray, Vector, draws_groups
 
-_ALL_UP_TO, _FEW, _FEWEST_BETWEEN = 64, 32, 256
+_ALL_UP_TO, _FEW, _FEWEST_BETWEEN = 64, 32, 64
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
@@ -26,14 +26,30 @@ def default_groups(p: int) -> int:
 
 def refresh_period(p: int, k: int) -> int:
     """Return after how many steps what costs p is computed anew: it is then little beside the rows."""
-    return max(_FEWEST_BETWEEN, math.ceil(p / k))
+    return max(_FEWEST_BETWEEN, math.ceil(p / (4 * k)))
+
+
+def until_refresh(t: int, period: int) -> int:
+    """Return how many steps from step t on have the same chances: up to 1, 2, 4, …, and then each period."""
+    if t < period:
+        return min(1 << t.bit_length(), period) - t
+    return period - t % period
+
+
+def is_refresh(t: int, period: int) -> bool:
+    """Whether chances are computed anew before step t."""
+    return t % period == 0 or (t < period and t & (t - 1) == 0)
 
 
 class Chances(NamedTuple):
-    """The probability of each group to be drawn, and their cumulative sums; the last of these is 1."""
+    """The probability of each group to be drawn, their cumulative sums, the last of which is 1, and a bound.
+
+    k·|q_i|/(k·chance_i) is at most half of `most` for the q that the chances are from.
+    """
 
     each: Vector
     sums: Vector
+    most: float
 
 
 def chances_from(q: Vector, importance: float) -> Chances:
@@ -48,11 +64,11 @@ def chances_from(q: Vector, importance: float) -> Chances:
     """
     p, sizes = len(q), np.abs(q)
     total = float(np.add.reduce(sizes))
-    each = np.full(p, 1.0 / p)
+    each, most = np.full(p, 1.0 / p), math.inf
     if importance > 0.0 and 0.0 < total < math.inf:
-        each = (1.0 - importance) / p + importance * (sizes / total)
+        each, most = (1.0 - importance) / p + importance * (sizes / total), 2.0 * total / importance
     sums = np.cumsum(each)
-    return Chances(each, sums / sums[-1])
+    return Chances(each, sums / sums[-1], most)
 
 
 def choose(chances: Chances, uniforms: Array) -> IntArray:
@@ -74,6 +90,16 @@ def shares(chances: Chances, groups: IntArray) -> Array:
     r"""Return :math:`1 / (k \cdot \text{chance}_i)` of groups (..., k): sums with these weights are unbiased."""
     found: Array = 1.0 / (groups.shape[-1] * chances.each.take(groups))
     return found
+
+
+def bounded(weights: Vector, chances: Chances) -> Vector:
+    """Return the weights q_i/(k·chance_i) of the k groups of a step, cut where q has outgrown the chances.
+
+    They are cut at twice what they can be for the q that chances were computed from: of a group whose weight has
+    since grown from nothing to all, few rows would make the whole step.
+    """
+    most = chances.most / len(weights)
+    return np.clip(weights, -most, most)
 
 
 def follow(y: Vector, groups: IntArray, fresh: Vector, weight: float) -> Vector:

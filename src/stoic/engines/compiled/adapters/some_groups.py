@@ -13,7 +13,7 @@ from stoic.engines.kernels.parts.outers import outer_gradient
 from stoic.engines.kernels.parts.running_weights import N_SCALARS, Terms, begin_terms
 from stoic.engines.kernels.steps.some_groups import Choices, GroupRates, some_groups_steps
 from stoic.solvers.alexr import GroupTracking
-from stoic.solvers.group_sampling import Chances, chances_from, choose, refresh_period, shares
+from stoic.solvers.group_sampling import Chances, chances_from, choose, is_refresh, refresh_period, shares, until_refresh
 from stoic.solvers.two_scale import TrackedState
 
 
@@ -45,7 +45,7 @@ class SomeGroupsAdapter(VectorAdapter):
 
     def room(self, t: int) -> int:
         """Return the steps up to the next one at which chances are renewed."""
-        return self.period - t % self.period
+        return until_refresh(t, self.period)
 
     def draw(self, t: int, n_steps: int, rng: Generator) -> Choices:
         """Return the choices of as many plain steps, at most up to where chances are renewed."""
@@ -54,11 +54,11 @@ class SomeGroupsAdapter(VectorAdapter):
         groups = choose(chances, uniforms[:, :k])
         of_both = np.broadcast_to(groups[:, None], (n_steps, 2, k))
         rows = self.problem.inner.grouped_rows.at(uniforms[:, k:].reshape(n_steps, 2, k, m), of_both)
-        return Choices(groups, shares(chances, groups), rows)
+        return Choices(groups, shares(chances, groups), rows, chances.most / k)
 
     def _chances_at(self, t: int) -> Chances:
         """Return the chances from step t on, computed anew where the plain step does."""
-        if t % self.period == 0 and t != self.renewed_at:  # draws that are taken back are not made anew
+        if is_refresh(t, self.period) and t != self.renewed_at:  # draws that are taken back are not made anew
             q = np.empty(len(self.y))
             outer_gradient(self.problem.outer, self.y, q)
             self.chances, self.renewed_at = chances_from(q, self.solver.importance), t
@@ -67,7 +67,7 @@ class SomeGroupsAdapter(VectorAdapter):
     def run(self, t: int, rows: Choices, counts: Rows) -> None:
         """Take the steps."""
         problem, solver = self.problem, self.solver
-        if t % self.period == 0:
+        if is_refresh(t, self.period):
             begin_terms(problem.outer, self.y, self.terms)
         rates = GroupRates(*(float(rate) for rate in (solver.step_size, solver.weight, solver.extrapolation)))
         parts = problem.data, problem.outer, problem.penalty

@@ -18,11 +18,12 @@ Floats = NDArray[np.float64]
 
 
 class Choices(NamedTuple):
-    """The groups of each step (steps, k), their shares 1/(k·chance), and their rows (steps, 2, k, m)."""
+    """The groups of each step (steps, k), their shares 1/(k·chance), rows (steps, 2, k, m), and a bound of weights."""
 
     groups: Ints
     shares: Floats
     rows: Ints
+    most: float
 
 
 class GroupRates(NamedTuple):
@@ -63,6 +64,8 @@ def some_groups_steps(
         some_weights(outer, y, groups[t], terms, q)
         for j in range(k):
             q[j] *= choices.shares[t, j]
+            if abs(q[j]) > choices.most:  # NaN stays
+                q[j] = np.copysign(choices.most, q[j])
         moving = rows[t, 1]
         slopes_of(data, w, moving, slopes)
         tail = weigh(slopes, q)
