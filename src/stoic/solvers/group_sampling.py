@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stoic.pilot.row_scale import ALL_UP_TO
 from stoic.protocols import AnyInner, Array, IntArray, Vector, draws_groups
 
-_ALL_UP_TO, _FEW, _FEWEST_BETWEEN = 64, 32, 64
+_FEW, _FEWEST_BETWEEN = 32, 64
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
@@ -21,7 +22,7 @@ def groups_drawn(inner: AnyInner, asked: int | None) -> int:
 
 def default_groups(p: int) -> int:
     """Return how many of p groups a step draws: all of up to 64, else 32."""
-    return p if p <= _ALL_UP_TO else _FEW
+    return p if p <= ALL_UP_TO else _FEW
 
 
 def refresh_period(p: int, k: int) -> int:
@@ -72,7 +73,7 @@ def chances_from(q: Vector, importance: float) -> Chances:
 
 
 def choose(chances: Chances, uniforms: Array) -> IntArray:
-    r"""Return k groups for k uniform numbers in [0, 1), of shape (..., k): number j is from the jth k-th of chances.
+    r"""Return k groups for uniform numbers in [0, 1) of shape (..., k): the jth is from the jth k-th of chances.
 
     So group i is expected k·chance_i times, and comes at most once more than that.
 
@@ -83,7 +84,8 @@ def choose(chances: Chances, uniforms: Array) -> IntArray:
     """
     k = uniforms.shape[-1]
     places = np.minimum((np.arange(k) + uniforms) / k, _BELOW_ONE)
-    return np.searchsorted(chances.sums, places, side="right")
+    found: IntArray = np.searchsorted(chances.sums, places, side="right")
+    return found
 
 
 def shares(chances: Chances, groups: IntArray) -> Array:
@@ -103,7 +105,7 @@ def bounded(weights: Vector, chances: Chances) -> Vector:
 
 
 def follow(y: Vector, groups: IntArray, fresh: Vector, weight: float) -> Vector:
-    """Return y with the entries of the groups moved to fresh values, one after the other, as one may come twice."""
+    """Return y with entries moved to fresh values, one after the other, as a group may come twice."""
     y = y.copy()
     for group, value in zip(groups.tolist(), fresh.tolist(), strict=True):
         y[group] = (1.0 - weight) * y[group] + weight * value

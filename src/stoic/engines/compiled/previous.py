@@ -10,7 +10,7 @@ from stoic.protocols import Vector
 
 
 def before(form: Form, problem: Translated, point: Vector, shape: tuple[int, int]) -> Previous:
-    """Return the previous point, set everywhere, beside the form of the present one; `shape` is that of a batch."""
+    """Return the previous point, set everywhere, as kept beside a form; `shape` is that of a batch."""
     scalars, last = np.zeros(N_SCALARS), point[: form.size].copy()
     scalars[SCALE], scalars[ALL] = 1.0, 1.0
     if isinstance(form.vector, Scaled) and problem.anchor.center is not None:

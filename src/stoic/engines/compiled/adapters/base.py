@@ -36,7 +36,7 @@ class Adapter(Protocol):
         ...
 
     def draw(self, t: int, n_steps: int, rng: Generator) -> Any:
-        """Return what as many plain steps from step t draw: rows (steps, batches, p, m), or rows of some groups."""
+        """Return what as many plain steps draw from step t on: rows (steps, batches, p, m), or choices of them."""
         ...
 
     def run(self, t: int, rows: Any, counts: Rows) -> None:
@@ -72,7 +72,7 @@ class DrawsAll:
         """Return more steps than any budget allows."""
         return UNBOUNDED
 
-    def draw(self, t: int, n_steps: int, rng: Generator) -> Rows:  # noqa: ARG002
+    def draw(self, t: int, n_steps: int, rng: Generator) -> Any:  # noqa: ARG002
         """Return the rows of all steps, of shape (steps, batches, p, m)."""
         shape = n_steps, self.batches, self.n_groups, self.solver.batch_size
         return self.problem.inner.grouped_rows.batches(shape, rng)

@@ -13,7 +13,15 @@ from stoic.engines.kernels.parts.outers import outer_gradient
 from stoic.engines.kernels.parts.running_weights import N_SCALARS, Terms, begin_terms
 from stoic.engines.kernels.steps.some_groups import Choices, GroupRates, some_groups_steps
 from stoic.solvers.alexr import GroupTracking
-from stoic.solvers.group_sampling import Chances, chances_from, choose, is_refresh, refresh_period, shares, until_refresh
+from stoic.solvers.group_sampling import (
+    Chances,
+    chances_from,
+    choose,
+    is_refresh,
+    refresh_period,
+    shares,
+    until_refresh,
+)
 from stoic.solvers.two_scale import TrackedState
 
 
@@ -70,9 +78,19 @@ class SomeGroupsAdapter(VectorAdapter):
         if is_refresh(t, self.period):
             begin_terms(problem.outer, self.y, self.terms)
         rates = GroupRates(*(float(rate) for rate in (solver.step_size, solver.weight, solver.extrapolation)))
-        parts = problem.data, problem.outer, problem.penalty
-        state = self.form.vector, self.before, self.y, self.terms
-        some_groups_steps(*parts, rates, *state, rows, self.scratch, counts)
+        some_groups_steps(
+            problem.data,
+            problem.outer,
+            problem.penalty,
+            rates,
+            self.form.vector,
+            self.before,
+            self.y,
+            self.terms,
+            rows,
+            self.scratch,
+            counts,
+        )
 
     def state(self, t: int) -> TrackedState:
         """Return the state at step t."""

@@ -22,7 +22,7 @@ _LEAST = 1e-2  # of its peak: below, the running sum has lost digits
 
 
 class Terms(NamedTuple):
-    """π_i exp((y_i − b_i)/s_i − top)/τ) of log-sum-exp for each group, and ∇f(y) where it is computed as a whole."""
+    """π_i exp(((y_i − b_i)/s_i − top)/τ) of log-sum-exp by group, and ∇f(y) where it is computed as a whole."""
 
     each: Floats
     scalars: Floats

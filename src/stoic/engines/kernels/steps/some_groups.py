@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class Choices(NamedTuple):
-    """The groups of each step (steps, k), their shares 1/(k·chance), rows (steps, 2, k, m), and a bound of weights."""
+    """The groups of each step (steps, k), shares 1/(k·chance), rows (steps, 2, k, m), a bound of weights."""
 
     groups: Ints
     shares: Floats
@@ -59,7 +59,9 @@ def some_groups_steps(
         for j in range(k):
             i = groups[t, j]
             old[j] = y[i]
-            y[i] = (1.0 - rates.weight) * y[i] + rates.weight * fresh_value(data, w, previous, rows[t, 0, j], rates)
+            y[i] = (1.0 - rates.weight) * y[i] + rates.weight * fresh_value(
+                data, w, previous, rows[t, 0, j], rates
+            )
             note_change(outer, y, i, terms)
         some_weights(outer, y, groups[t], terms, q)
         for j in range(k):

@@ -130,7 +130,10 @@ def scsc_steps(
         if needs_refresh(w, step, penalty.l1):
             carry_over(w, previous)
             refresh(w)
-        ahead, is_ahead = (1.0 - b) / b if n_batches == 1 else extrapolation, n_batches == 1 or extrapolation != 0.0
+        ahead, is_ahead = (
+            (1.0 - b) / b if n_batches == 1 else extrapolation,
+            n_batches == 1 or extrapolation != 0.0,
+        )
         for i in range(p):
             here, there = 0.0, 0.0
             for j in range(m):
