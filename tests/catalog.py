@@ -33,6 +33,7 @@ METHODS = (
     "scsc",
     "alexr",
     "sox",
+    "sox-tracked",
     "newton",
 )
 

@@ -289,6 +289,7 @@ KEPT = [
     (stoic.ALEXR, {"weight": 0.4, "extrapolation": 0.2}),
     (stoic.ALEXR, {"groups_per_step": 3, "importance": 0.2}),
     (stoic.SOX, {"weight": 0.4, "groups_per_step": 2}),
+    (stoic.TrackedSOX, {"weights": stoic.PowerLaw(0.4, 1.0), "groups_per_step": 2, "batch_size": 3}),
     (stoic.RSMD, {"step_size": 0.01, "batch_size": 2, "radius": 3.0, "factor": 0.5}),
 ]
 

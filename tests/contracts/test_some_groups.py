@@ -27,6 +27,7 @@ SETTINGS = {"step_size": 0.03, "batch_size": 2, "groups_per_step": 7}
 SOLVERS = {
     "alexr": stoic.ALEXR(**SETTINGS),
     "sox": stoic.SOX(**SETTINGS),
+    "sox-tracked": stoic.TrackedSOX(**SETTINGS, weights=stoic.PowerLaw(1.0, 1.0, 50.0), n_steps=10**6),
     "alexr-linear": stoic.ALEXR(**SETTINGS, importance=1.0),
 }
 
@@ -69,7 +70,7 @@ def test_a_budget_is_never_exceeded(solver, engine, budget):
 def test_a_plan_draws_what_it_is_said_to_need(solver):
     solver = planned(solver, 50)
     needed = plan_cost(solver, PROBLEM.inner)
-    assert needed == 2 * P + 50 * 2 * 7 * 2
+    assert needed == 2 * P + 50 * solver.batches_per_step * 7 * 2
     result = stoic.minimize(PROBLEM, solver, budget=needed, seed=0)
     assert (result.status, result.samples) == (stoic.Status.FINISHED, needed)
 
@@ -103,9 +104,9 @@ def test_a_step_is_that_of_the_definition():
 
 
 @both_engines
-@pytest.mark.parametrize("kind", [stoic.ALEXR, stoic.SOX])
-def test_chunks_and_records_do_not_change_a_bit(kind, engine):
-    solver = kind(**SETTINGS)
+@every_solver
+def test_chunks_and_records_do_not_change_a_bit(solver, engine):
+    solver = planned(solver, 400)
     alone, watched = (
         stoic.minimize(PROBLEM, solver, budget=6000, seed=0, engine=engine, evaluate_every=every, observers=seen)
         for every, seen in ((10**6, None), (37, {"norm": np.linalg.norm}))
@@ -115,9 +116,7 @@ def test_chunks_and_records_do_not_change_a_bit(kind, engine):
 
 @every_solver
 def test_many_groups_are_fitted(solver):
-    start, best = (
-        PROBLEM.objective(w) for w in (np.zeros(D), stoic.minimize(PROBLEM, "newton", budget=10**6).w)
-    )
+    start, best = (PROBLEM.objective(w) for w in (np.zeros(D), stoic.minimize(PROBLEM, "newton", budget=10**6).w))
     result = stoic.minimize(PROBLEM, solver, budget=60_000, seed=0)
     assert PROBLEM.objective(result.w) - best < 0.02 * (start - best)
 

@@ -142,7 +142,8 @@ class CompiledEngine:
             source.rewind(mark, rng)
             adapter.draw(t, taken, rng)
         m = inner.solver.batch_size  # type: ignore[attr-defined]
-        for batch in rows[:taken].reshape(-1, p, m) if adapter.n_groups == p else ():
+        drawn = getattr(rows, "rows", rows)[:taken]
+        for batch in drawn.reshape(-1, p, m) if adapter.n_groups == p else ():
             if not meter.is_keeping:
                 break
             meter.keep(RowBatch(batch.copy()), m)

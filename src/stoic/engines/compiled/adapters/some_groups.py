@@ -1,6 +1,6 @@
 """ALEXR and SOX in their kernel where a step draws some of the groups."""
 
-from typing import cast
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,8 @@ from stoic.engines.kernels.parts.batches import Scratch
 from stoic.engines.kernels.parts.outers import outer_gradient
 from stoic.engines.kernels.parts.running_weights import N_SCALARS, Terms, begin_terms
 from stoic.engines.kernels.steps.some_groups import Choices, GroupRates, some_groups_steps
-from stoic.solvers.alexr import GroupTracking
+from stoic.protocols import Vector
+from stoic.solvers.base import UNBOUNDED
 from stoic.solvers.group_sampling import (
     Chances,
     chances_from,
@@ -22,13 +23,18 @@ from stoic.solvers.group_sampling import (
     shares,
     until_refresh,
 )
+from stoic.solvers.group_tracking import GroupTracking
 from stoic.solvers.two_scale import TrackedState
 
 
-class SomeGroupsAdapter(VectorAdapter):
-    """Groups are chosen here, as the plain steps choose them, from chances that are renewed between runs."""
+class ChoosingAdapter(VectorAdapter):
+    """Groups are chosen here, as the plain steps choose them, from chances that are renewed between runs.
 
-    batches = 2
+    Without chances each step draws all groups.
+    """
+
+    y: Vector
+    chances: Chances | None
 
     def __init__(self, solver: GroupTracking, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
@@ -40,28 +46,30 @@ class SomeGroupsAdapter(VectorAdapter):
         """The number k of groups in a batch."""
         return self.k
 
-    def begin(self, state: TrackedState) -> None:
+    def begin(self, state: Any) -> None:
         """Take over from a state."""
-        self.form, self.y, self.chances = self.formed(state), state.y.copy(), cast("Chances", state.chances)
-        self.renewed_at = -1
+        self.form, self.y, self.chances = self.formed(state), state.y.copy(), state.chances
         k, m, p = self.k, self.solver.batch_size, self.problem.inner.n_groups
-        self.starts_at, self.start = (state.t if state.previous is state.w else -1), state.previous
-        self.before = before(self.form, self.problem, state.previous, (k, m))
+        self.renewed_at = -1
         self.terms = Terms(np.zeros(p), np.zeros(N_SCALARS), np.empty(p))
         self.scratch = Scratch(*(np.empty(k) for _ in range(3)), *(np.empty((k, m)) for _ in range(2)))
         begin_terms(self.problem.outer, self.y, self.terms)
 
     def room(self, t: int) -> int:
         """Return the steps up to the next one at which chances are renewed."""
-        return until_refresh(t, self.period)
+        return UNBOUNDED if self.chances is None else until_refresh(t, self.period)
 
     def draw(self, t: int, n_steps: int, rng: Generator) -> Choices:
         """Return the choices of as many plain steps, at most up to where chances are renewed."""
-        k, m, chances = self.k, self.solver.batch_size, self._chances_at(t)
-        uniforms = rng.random((n_steps, k + 2 * k * m))
+        b, k, m, source = self.batches, self.k, self.solver.batch_size, self.problem.inner.grouped_rows
+        if self.chances is None:
+            groups = np.broadcast_to(np.arange(k), (n_steps, k))
+            return Choices(groups.copy(), np.ones((n_steps, k)), source.batches((n_steps, b, k, m), rng), np.inf)
+        chances = self._chances_at(t)
+        uniforms = rng.random((n_steps, k + b * k * m))
         groups = choose(chances, uniforms[:, :k])
-        of_both = np.broadcast_to(groups[:, None], (n_steps, 2, k))
-        rows = self.problem.inner.grouped_rows.at(uniforms[:, k:].reshape(n_steps, 2, k, m), of_both)
+        of_each = np.broadcast_to(groups[:, None], (n_steps, b, k))
+        rows = source.at(uniforms[:, k:].reshape(n_steps, b, k, m), of_each)
         return Choices(groups, shares(chances, groups), rows, chances.most / k)
 
     def _chances_at(self, t: int) -> Chances:
@@ -70,13 +78,29 @@ class SomeGroupsAdapter(VectorAdapter):
             q = np.empty(len(self.y))
             outer_gradient(self.problem.outer, self.y, q)
             self.chances, self.renewed_at = chances_from(q, self.solver.importance), t
-        return self.chances
+        return self.chances  # type: ignore[return-value]
+
+    def refresh_terms(self, t: int) -> None:
+        """Compute the terms of ∇f anew, at fixed steps."""
+        if is_refresh(t, self.period):
+            begin_terms(self.problem.outer, self.y, self.terms)
+
+
+class SomeGroupsAdapter(ChoosingAdapter):
+    """ALEXR and SOX of some groups."""
+
+    batches = 2
+
+    def begin(self, state: TrackedState) -> None:
+        """Take over from a state."""
+        super().begin(state)
+        self.starts_at, self.start = (state.t if state.previous is state.w else -1), state.previous
+        self.before = before(self.form, self.problem, state.previous, (self.k, self.solver.batch_size))
 
     def run(self, t: int, rows: Choices, counts: Rows) -> None:
         """Take the steps."""
         problem, solver = self.problem, self.solver
-        if is_refresh(t, self.period):
-            begin_terms(problem.outer, self.y, self.terms)
+        self.refresh_terms(t)
         rates = GroupRates(*(float(rate) for rate in (solver.step_size, solver.weight, solver.extrapolation)))
         some_groups_steps(
             problem.data,

@@ -10,9 +10,9 @@ from stoic.engines.compiled.previous import before, previous_of
 from stoic.engines.compiled.problem import Translated
 from stoic.engines.kernels.steps.two_scale import Rates, asc_pg_steps, scgd_steps, scsc_steps
 from stoic.protocols import Vector
-from stoic.solvers.alexr import GroupTracking
 from stoic.solvers.asc_pg import ASCPG
 from stoic.solvers.base import PowerLaw
+from stoic.solvers.group_tracking import Extrapolating
 from stoic.solvers.scgd import SCGD
 from stoic.solvers.scsc import SCSC
 from stoic.solvers.two_scale import TrackedState
@@ -34,7 +34,7 @@ class TwoScaleAdapter(VectorAdapter):
     def run(self, t: int, rows: Rows, counts: Rows) -> None:
         """Take the steps."""
         problem, solver = self.problem, self.solver
-        rates = Rates(*(_sequence(law, t, len(rows)) for law in (solver.steps, solver.weights)))
+        rates = Rates(*(sequence(law, t, len(rows)) for law in (solver.steps, solver.weights)))
         batches = rows if self.batches == 2 else rows[:, 0]
         parts = problem.data, problem.outer, problem.penalty
         self.steps(*parts, rates, self.form.vector, self.y, batches, self.scratch, counts)
@@ -47,7 +47,7 @@ class TwoScaleAdapter(VectorAdapter):
 class CorrectedAdapter(VectorAdapter):
     """SCSC, and ALEXR and SOX of all groups: the batch is evaluated at the previous point too."""
 
-    def __init__(self, solver: SCSC | GroupTracking, problem: Translated) -> None:
+    def __init__(self, solver: SCSC | Extrapolating, problem: Translated) -> None:
         self.solver, self.problem = solver, problem
         self.batches = 1 if isinstance(solver, SCSC) else 2
 
@@ -93,18 +93,19 @@ class CorrectedAdapter(VectorAdapter):
     def _rates(self, first: int, n_steps: int) -> tuple[Rates, float]:
         solver = self.solver
         if isinstance(solver, SCSC):
-            laws = _sequence(solver.steps, first, n_steps), _sequence(solver.weights, first, n_steps)
+            laws = sequence(solver.steps, first, n_steps), sequence(solver.weights, first, n_steps)
             return Rates(*laws), 0.0
         constant = np.full(n_steps, float(solver.step_size)), np.full(n_steps, float(solver.weight))
         return Rates(*constant), float(solver.extrapolation)
 
 
-def _sequence(law: PowerLaw, first: int, n_steps: int) -> Vector:
+def sequence(law: PowerLaw, first: int, n_steps: int) -> Vector:
+    """Return the terms of some steps, from the first one on."""
     return np.asarray(law.start * (1.0 + np.arange(first, first + n_steps) / law.delay) ** -law.power)
 
 
 def adapter(solver: Any, problem: Translated) -> TwoScaleAdapter | CorrectedAdapter | SomeGroupsAdapter:
     """Return the adapter of a solver of this family."""
-    if isinstance(solver, GroupTracking) and solver.n_drawn(problem.inner) < problem.inner.n_groups:
+    if isinstance(solver, Extrapolating) and solver.n_drawn(problem.inner) < problem.inner.n_groups:
         return SomeGroupsAdapter(solver, problem)
-    return (CorrectedAdapter if isinstance(solver, SCSC | GroupTracking) else TwoScaleAdapter)(solver, problem)
+    return (CorrectedAdapter if isinstance(solver, SCSC | Extrapolating) else TwoScaleAdapter)(solver, problem)

@@ -59,15 +59,12 @@ def some_groups_steps(
         for j in range(k):
             i = groups[t, j]
             old[j] = y[i]
-            y[i] = (1.0 - rates.weight) * y[i] + rates.weight * fresh_value(
+            y[i] = (1.0 - rates.weight) * y[i] + rates.weight * _fresh_value(
                 data, w, previous, rows[t, 0, j], rates
             )
             note_change(outer, y, i, terms)
         some_weights(outer, y, groups[t], terms, q)
-        for j in range(k):
-            q[j] *= choices.shares[t, j]
-            if abs(q[j]) > choices.most:  # NaN stays
-                q[j] = np.copysign(choices.most, q[j])
+        bound_weights(q, choices.shares[t], choices.most)
         moving = rows[t, 1]
         slopes_of(data, w, moving, slopes)
         tail = weigh(slopes, q)
@@ -84,7 +81,16 @@ def some_groups_steps(
 
 
 @inlined
-def fresh_value(data: Data, w: Any, previous: Previous, rows: Ints, rates: GroupRates) -> float:
+def bound_weights(q: Floats, shares: Floats, most: float) -> None:
+    """Turn entries of ∇f into the weights of groups, cut where they have outgrown the chances; NaN stays."""
+    for j in range(q.size):
+        q[j] *= shares[j]
+        if abs(q[j]) > most:
+            q[j] = np.copysign(most, q[j])
+
+
+@inlined
+def _fresh_value(data: Data, w: Any, previous: Previous, rows: Ints, rates: GroupRates) -> float:
     """Return the mean loss of some rows of one group, extrapolated from the previous point."""
     here, there = 0.0, 0.0
     for j in range(rows.size):
