@@ -84,12 +84,17 @@ class Pilot:
         return self.rows.n_groups
 
     def of_groups(self, k: int) -> "Pilot":
-        """Return the pilot of steps that draw k of the groups: a draw of size 1 is one row of each."""
+        """Return the pilot of steps that draw k of the groups: a draw of size 1 is one row of each.
+
+        `L_typical` is then that of one row.
+        """
         one, p = self.rows, self.n_groups
+        single = one.single or p * self.L_sample
         return replace(
             self,
             L=one.mean or self.L,
-            L_sample=(one.single or p * self.L_sample) / k,
+            L_sample=single / k,
+            L_typical=single,
             gradient_noise=(one.noise or math.sqrt(p) * self.gradient_noise) / math.sqrt(k),
         )
 

@@ -15,7 +15,7 @@ ALL_UP_TO = 64
 
 _MOST_ROWS, _MOST_ENTRIES, _ENOUGH_ROWS = 256, 4_000_000, 2048
 _POWER_STEPS = 6
-_USUAL = 0.9  # of the rows: a wild one does not set the noise
+_MEDIAN_SQUARE = 0.455  # of a normal number: so a median of squares becomes a mean, but for wild rows
 
 
 class RowScale(NamedTuple):
@@ -63,8 +63,7 @@ def row_scale(parts: Sequence[Sample], singles: Sequence[Sample], w0: Vector, w1
         products.append(q[groups] * (change @ (w1 - w0)))
         sizes.append(weight * np.einsum("ij,ij->i", ahead, ahead))
         single.forget()
-    usual = np.sort(np.concatenate(sizes))
-    noise = math.sqrt(p * max(0.0, float(usual[: math.ceil(_USUAL * len(usual))].mean())))
+    noise = math.sqrt(p * float(np.median(np.concatenate(sizes))) / _MEDIAN_SQUARE)
     below = float(np.sum(products))
     found = smoothness, float(np.sum(squares)) / below if below > 0.0 else 0.0, noise
     return RowScale(p, *(value if math.isfinite(value) else 0.0 for value in found))

@@ -123,7 +123,7 @@ class TrackedSOX(GroupTracking):
         m = either(self.batch_size, 1)
         a_step = m * (pilot.cost if k == p else k)
         n_steps = planned(self.n_steps, max(1, (pilot.budget - pilot.cost * m) // a_step))
-        pilot = (pilot if k == p else pilot.of_groups(k)).truncated
+        pilot = pilot.truncated if k == p else pilot.of_groups(k)
         return replace(
             self,
             step_size=either(self.step_size, pilot.averaging_step(m, n_steps)),
