@@ -86,14 +86,15 @@ class Pilot:
     def of_groups(self, k: int) -> "Pilot":
         """Return the pilot of steps that draw k of the groups: a draw of size 1 is one row of each.
 
-        `L_typical` is then that of one row.
+        `L_typical` is then that of one row, and `L_sample` twice what it is for chances that follow q at once: those
+        that steps have are older, and allow twice the weight.
         """
         one, p = self.rows, self.n_groups
         single = one.single or p * self.L_sample
         return replace(
             self,
             L=one.mean or self.L,
-            L_sample=single / k,
+            L_sample=2.0 * single / k,
             L_typical=single,
             gradient_noise=(one.noise or math.sqrt(p) * self.gradient_noise) / math.sqrt(k),
         )

@@ -27,7 +27,7 @@ class ALEXR(Extrapolating):
             \frac{\partial f}{\partial u_i}(y)\, \nabla g_i(w_t; \xi')\Big), \qquad
         P_i = \frac{1 - a}{p} + a\,\frac{|q_i|}{\sum_j |q_j|} .
 
-    q = ∇f(y) as it was when chances were last computed, before steps 0, 1, 2, 4, … and then every max(64, p/(4k))
+    q = ∇f(y) as it was when chances were last computed, before steps 0, 1, 2, 4, … and then every max(64, p/(8k))
     steps. Choices are stratified: number j is made in the jth k-th of the cumulative chances. The output is the
     average of w_1 … w_T. A step costs 2km samples and 3km evaluations, the first batch, of all groups, pm. Where
     the inner part can only draw all groups, or there are no more than 64, k = p and :math:`k P_i = 1`.

@@ -27,7 +27,7 @@ def default_groups(p: int) -> int:
 
 def refresh_period(p: int, k: int) -> int:
     """Return after how many steps what costs p is computed anew: it is then little beside the rows."""
-    return max(_FEWEST_BETWEEN, math.ceil(p / (4 * k)))
+    return max(_FEWEST_BETWEEN, math.ceil(p / (8 * k)))
 
 
 def until_refresh(t: int, period: int) -> int:
