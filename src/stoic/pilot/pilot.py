@@ -86,8 +86,8 @@ class Pilot:
     def of_groups(self, k: int) -> "Pilot":
         """Return the pilot of steps that draw k of the groups: a draw of size 1 is one row of each.
 
-        `L_typical` is then that of one row, and `L_sample` twice what it is for chances that follow q at once: those
-        that steps have are older, and allow twice the weight.
+        `L_typical` is then that of one row, and `L_sample` twice what it is for chances that follow q at once:
+        those that steps have are older, and allow twice the weight.
         """
         one, p = self.rows, self.n_groups
         single = one.single or p * self.L_sample
