@@ -100,7 +100,7 @@ def real_tables() -> Iterator[Case]:
 
 
 def scaled_case(name: str, X: Any, y: Any, groups: Any) -> Case:
-    """Return the problem of a table, columns and target centered and scaled; the temperature is its variance, 1."""
+    """Return the problem of a table, columns and target centered and scaled; the temperature is the variance."""
     columns, target = X.to_numpy(float), y.to_numpy(float)
     columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
     return case(name, columns, (target - target.mean()) / target.std(), groups.to_numpy(), 1.0)

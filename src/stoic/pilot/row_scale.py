@@ -21,9 +21,10 @@ _MEDIAN_SQUARE = 0.455  # of a normal number: so a median of squares becomes a m
 class RowScale(NamedTuple):
     """The number p of groups that can be drawn apart, and the scales of a step that draws one row.
 
-    The row is of group i with the chance (1/p + q_i)/2, q being shares of ∇f at the pilot's optimum, and has the
-    weight that makes its gradient unbiased. `mean` is the smoothness of the mean gradient for fixed q. Of k rows
-    the smoothness is `mean` and 1/k of `single`, the noise 1/√k of `noise`. What is 0 is not known.
+    The row is of group i with the chance (1/p + q_i)/2, and has the weight that makes its gradient unbiased. q are
+    the weights of a linear f. For any other f they are taken as equal: where few rows a group are known, ∇f at
+    their means is that of the wildest of them. `mean` is the smoothness of the mean gradient for fixed q. Of k
+    rows the smoothness is `mean` and 1/k of `single`, the noise 1/√k of `noise`. What is 0 is not known.
     """
 
     n_groups: int = 1
@@ -48,6 +49,8 @@ def row_scale(parts: Sequence[Sample], singles: Sequence[Sample], w0: Vector, w1
     if p <= ALL_UP_TO:
         return RowScale(p)
     q = problem.outer.gradient(Pooled([*parts, *singles]).value(w1))
+    if getattr(problem.outer, "smoothness", None) != 0.0:
+        q = np.full(p, float(np.add.reduce(np.abs(q))) / p)
     total, n_rows = float(np.add.reduce(np.abs(q))), min(p, _MOST_ROWS, _MOST_ENTRIES // d)
     if not (0.0 < total < math.inf and n_rows > 0):
         return RowScale(p)

@@ -166,7 +166,9 @@ class TrackedSOX(GroupTracking):
         w = problem.regularizer.prox(ahead, self.step_size)
         after = TrackedSOXState(
             w=w,
-            average=state.average + self.weight_of(t) / self.total_weight(t) * (w - state.average),
+            average=w
+            if t == 1
+            else state.average + self.weight_of(t) / self.total_weight(t) * (w - state.average),
             t=t,
             y=follow(y, groups, fresh, self.weights.at(state.t)),
             chances=chances,

@@ -67,8 +67,8 @@ class TrackedSOXAdapter(ChoosingAdapter):
     def _average(self, t: int) -> Vector:
         """Return the average at step t: that at the start of the block, and the mean of the block."""
         n, solver, average = t - self.since, self.solver, self.before
-        if n == 0:
-            return average
+        if n == 0 or self.since == 0:
+            return self.form.average(n) if n else average
         new = n * solver.weight_of(t)
         share = new / (solver.total_weight(self.since) + new)
         mean: Vector = average + share * (self.form.average(n) - average)
