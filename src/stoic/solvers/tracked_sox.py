@@ -72,9 +72,9 @@ class TrackedSOX(GroupTracking):
 
     ∇f is taken at y as it was before the batch, so that one batch does for both, as in `TrackedROSC`. The scales
     :math:`s_y` and :math:`s_z` are moving averages of the sizes of deviations and of gradients, each cut at three
-    times the scale. :math:`\lambda_z = \max(10, \sqrt{kmT}/10)`, and :math:`\lambda_y` likewise with the kmT/p
-    rows of a group. The output is an average of w_1 … w_T in 32 blocks, the bth with the weight b. A step costs km
-    samples, the first batch, of all groups, pm.
+    times the scale; groups without weight do not count. :math:`\lambda_z = \max(10, \sqrt{kmT}/10)`, and
+    :math:`\lambda_y` likewise with the kmT/p rows of a group. The output is an average of w_1 … w_T in 32 blocks,
+    the bth with the weight b. A step costs km samples, the first batch, of all groups, pm.
 
     **Guarantee.** None is proven. Measured, the gap hardly depends on the number of groups (``docs/choosing.md``).
 
@@ -172,8 +172,8 @@ class TrackedSOX(GroupTracking):
             t=t,
             y=follow(y, groups, fresh, self.weights.at(state.t)),
             chances=chances,
-            scale_y=_scale(state.scale_y, far),
-            scale_z=_scale(state.scale_z, norms),
+            scale_y=_scale(state.scale_y, far[:, q != 0.0]),
+            scale_z=_scale(state.scale_z, norms[:, q != 0.0]),
         )
         return after, Info(0, k * m, int((far > most_y).sum()), int((norms > most_z).sum()))
 
@@ -194,6 +194,8 @@ class TrackedSOX(GroupTracking):
 
 def _scale(before: float, sizes: Array) -> float:
     """Return the scale after a step: the mean of its sizes at first, then a moving average of what is cut."""
+    if sizes.size == 0:
+        return before
     if before == math.inf:
         return float(sizes.mean())
     return before + PACE * (float(np.minimum(sizes, CUT * before).mean()) - before)

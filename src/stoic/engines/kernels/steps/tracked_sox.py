@@ -54,8 +54,8 @@ def tracked_sox_steps(
             refresh(w)
         some_weights(outer, y, groups[t], terms, q)
         bound_weights(q, choices.shares[t], choices.most)
-        n_y, scale_y = _cut_values(data, w, rows[t, 0], groups[t], y, truncation, fresh, slopes, sizes)
-        n_z, scale_z = _cut_slopes(data, rows[t, 0], truncation, slopes, sizes)
+        n_y, scale_y = _cut_values(data, w, rows[t, 0], groups[t], y, q, truncation, fresh, slopes, sizes)
+        n_z, scale_z = _cut_slopes(data, rows[t, 0], q, truncation, slopes, sizes)
         tail = weigh(slopes, q)
         if not reserve_move(data, w, slopes, step):
             return
@@ -78,6 +78,7 @@ def _cut_values(
     rows: Ints,
     groups: Ints,
     y: Floats,
+    q: Floats,
     truncation: Truncation,
     fresh: Floats,
     slopes: Floats,
@@ -98,12 +99,12 @@ def _cut_values(
                 n_cut += 1
             total += away
         fresh[j] = old + total / m
-    return n_cut, _scale_after(truncation.scales[0], sizes)
+    return n_cut, _scale_after(truncation.scales[0], sizes, q)
 
 
 @inlined
 def _cut_slopes(
-    data: Data, rows: Ints, truncation: Truncation, slopes: Floats, sizes: Floats
+    data: Data, rows: Ints, q: Floats, truncation: Truncation, slopes: Floats, sizes: Floats
 ) -> tuple[int, float]:
     """Shorten slopes of rows whose gradients are too long; count them, and return the new scale."""
     k, m = rows.shape
@@ -118,15 +119,22 @@ def _cut_slopes(
             if sizes[j, i] > most:
                 slopes[j, i] *= most / sizes[j, i]
                 n_cut += 1
-    return n_cut, _scale_after(truncation.scales[1], sizes)
+    return n_cut, _scale_after(truncation.scales[1], sizes, q)
 
 
 @inlined
-def _scale_after(before: float, sizes: Floats) -> float:
+def _scale_after(before: float, sizes: Floats, q: Floats) -> float:
     """Return the scale after a step: the mean of its sizes at first, then a moving average of what is cut."""
     k, m = sizes.shape
-    total = 0.0
+    total, n = 0.0, 0
     for j in range(k):
-        for i in range(m):
-            total += min(sizes[j, i], CUT * before)
-    return total / (k * m) if before == np.inf else before + PACE * (total / (k * m) - before)
+        if q[j] != 0.0:
+            n += m
+            for i in range(m):
+                if sizes[j, i] > CUT * before:
+                    total += CUT * before
+                else:  # NaN, too
+                    total += sizes[j, i]
+    if n == 0:
+        return before
+    return total / n if before == np.inf else before + PACE * (total / n - before)
