@@ -35,6 +35,7 @@ METHODS = (
     "sox",
     "sox-tracked",
     "newton",
+    "sample-average",
 )
 
 # Assumptions that some methods make on top of the paper's.
@@ -42,7 +43,7 @@ NEEDS_LINEAR_OUTER = ("rsmd",)
 NEEDS_STRONG_CONVEXITY = ("prox-boost",)
 NEEDS_SECOND_DERIVATIVES = ("newton",)
 
-DETERMINISTIC = ("newton",)
+DETERMINISTIC = ("newton", "auto")  # on finite data, which the budget allows to draw
 
 
 @dataclass(frozen=True)

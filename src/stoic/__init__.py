@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from stoic.solve.result import Result as Result
     from stoic.solvers.alexr import ALEXR as ALEXR, SOX as SOX
     from stoic.solvers.asc_pg import ASCPG as ASCPG
+    from stoic.solvers.auto import Auto as Auto
     from stoic.solvers.base import AUTO as AUTO, METHODS as METHODS, PowerLaw as PowerLaw
     from stoic.solvers.civr import CIVR as CIVR, EVERYTHING as EVERYTHING, RCIVR as RCIVR
     from stoic.solvers.clipped_sgd import ClippedSGD as ClippedSGD
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from stoic.solvers.rosc import ROSC as ROSC, Calibrated as Calibrated
     from stoic.solvers.rrosc import RROSC as RROSC, RROSCGrowing as RROSCGrowing, RROSCTracked as RROSCTracked
     from stoic.solvers.rsmd import RSMD as RSMD
+    from stoic.solvers.sample_average import SampleAverage as SampleAverage
     from stoic.solvers.scgd import SCGD as SCGD
     from stoic.solvers.scsc import SCSC as SCSC
     from stoic.solvers.tracked_rosc import TrackedROSC as TrackedROSC
@@ -169,6 +171,7 @@ _HOMES = {
     "stoic.solvers.alexr": ("ALEXR", "SOX"),
     "stoic.solvers.tracked_sox": ("TrackedSOX",),
     "stoic.solvers.asc_pg": ("ASCPG",),
+    "stoic.solvers.auto": ("Auto",),
     "stoic.solvers.base": (
         "AUTO",
         "METHODS",
@@ -195,6 +198,7 @@ _HOMES = {
         "RROSCTracked",
     ),
     "stoic.solvers.rsmd": ("RSMD",),
+    "stoic.solvers.sample_average": ("SampleAverage",),
     "stoic.solvers.scgd": ("SCGD",),
     "stoic.solvers.scsc": ("SCSC",),
     "stoic.solvers.tracked_rosc": ("TrackedROSC",),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,14 +34,19 @@ class PerSample(Protocol):
 
 def is_foreign(part: object) -> bool:
     """Whether a part, or the loss that it applies, is not this library's own."""
-    own = type(part).__module__.partition(".")[0] == __name__.partition(".")[0]
-    inside = [getattr(part, name) for name in ("loss", "regularizer") if hasattr(part, name)]
-    return not own or hasattr(part, "place") or any(is_foreign(one) for one in inside)
+    if not _is_own(type(part).__module__) or hasattr(part, "place"):
+        return True
+    return any(is_foreign(getattr(part, name)) for name in ("loss", "regularizer") if hasattr(part, name))
+
+
+@cache
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]
 
 
 def is_finite(returned: Any) -> bool:
     """Whether no entry is infinite or NaN, by one sum; a sum of finite numbers may overflow as well."""
-    return math.isfinite(float(np.sum(returned)))
+    return math.isfinite(np.add.reduce(returned, axis=None))
 
 
 def is_ordinary(point: Vector) -> bool:

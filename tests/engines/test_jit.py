@@ -20,8 +20,8 @@ from commands import PATIENCE
 from stoic.engines.kernels import jit
 
 X = np.arange(10.0)
-ONCE = "stoic is compiling kernels for this kind of problem, once on this machine: 5 to 20 s"
-NEVER = "stoic is compiling kernels, 5 to 20 s in every process"
+ONCE = "stoic is compiling kernels for this kind of problem, once on this machine: 3 to 20 s of one processor"
+NEVER = "stoic is compiling kernels, 3 to 20 s of one processor in every process"
 
 
 def dot(x, y):

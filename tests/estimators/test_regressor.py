@@ -1,6 +1,7 @@
 """GroupDRORegressor: what it minimizes, what it does not depend on, and how it is used."""
 
 import itertools
+import math
 import pickle
 import tracemalloc
 
@@ -20,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import stoic
 from stoic import GroupDRORegressor
-from stoic.estimators import rows as training_rows
+from stoic.estimators import rows as training_rows, scales
 from stoic.estimators.early_stopping import EarlyStopping
 
 N, D = 600, 4
@@ -353,16 +354,51 @@ def gap_over_start(model, data):
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-6])
-@pytest.mark.slow
-def test_where_draws_leave_a_gap_newton_goes_on_until_the_fit_has_converged(data, monkeypatch, tol):
+def test_many_rows_are_solved_until_the_gap_is_small_enough(data, monkeypatch, tol):
     X, y, groups = data
+    exact = GroupDRORegressor().fit(X, y, groups=groups)
     monkeypatch.setattr(training_rows, "_SMALL", 1.0)
-    monkeypatch.setattr(training_rows, "_ENTRIES", 1e5)
-    model = GroupDRORegressor(tol=tol, random_state=0).fit(X, y, groups=groups)
+    model = GroupDRORegressor(tol=tol).fit(X, y, groups=groups)
     assert model.converged_
-    assert not model._certifier.is_exact
+    assert model.n_iter_ < exact.n_iter_
     assert gap_over_start(model, data) <= tol
     assert model.history_[-1]["duality_gap"] > 0.0
+
+
+def test_a_log_line_says_which_way_was_taken(data, caplog):
+    caplog.set_level("INFO", logger="stoic")
+    fitted(data)
+    assert "exact, by passes over" in caplog.text
+    assert "the data are in memory" in caplog.text
+    caplog.clear()
+    fitted(data, method="newton")
+    assert "as method says" in caplog.text
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(0, 60)])
+@pytest.mark.parametrize("loss", ["huber", "absolute"])
+def test_the_scale_is_that_of_the_residuals_of_the_average(data, rows, loss):
+    X, y, groups = (one[rows] for one in data)
+    model = GroupDRORegressor(loss, temperature=np.inf, protect="loss", epsilon=1.0).fit(X, y, groups=groups)
+    residuals = y - model.predict(X)
+    residuals = residuals - np.sort(residuals)[math.ceil(len(y) / 2) - 1]
+    scale = 1.4826 * np.sort(np.abs(residuals))[math.ceil(len(y) / 2) - 1] / model.memory_.frame.target.unit
+    own = model.memory_.loss
+    assert scale == pytest.approx(own.threshold if loss == "huber" else 10.0 * own.smoothing, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_large_array_is_left_as_it_is_and_gives_the_same_model(data, monkeypatch, kind):
+    X, y, groups = data[0].astype(kind), *data[1:]
+    copied = GroupDRORegressor().fit(X, y, groups=groups)
+    monkeypatch.setattr(scales, "_LARGE_ARRAY", 0)
+    left = GroupDRORegressor().fit(X, y, groups=groups)
+    assert np.shares_memory(left._certifier.rows.X, X)
+    assert not np.shares_memory(copied._certifier.rows.X, X)
+    np.testing.assert_allclose(left.coef_, copied.coef_, rtol=1e-8 if kind is np.float64 else 1e-4)
+    assert left.temperature_ == copied.temperature_
+    far = (X + 1e6).astype(kind)  # centered after the sums, digits would be lost
+    assert not np.shares_memory(GroupDRORegressor().fit(far, y, groups=groups)._certifier.rows.X, far)
 
 
 @pytest.mark.filterwarnings("error")
@@ -380,12 +416,13 @@ def test_square_loss_is_solved_exactly_for_ten_times_the_work(data, monkeypatch)
     drawn, exact = (
         GroupDRORegressor(loss, budget=10_000).fit(X, y, groups=groups) for loss in ("huber", "squared")
     )
-    assert exact.n_iter_ < 50 < drawn.n_iter_
+    assert exact._certifier.is_exact
+    assert not drawn._certifier.is_exact
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them
 def test_sparse_rows_are_never_filled_in():
-    """A fit takes at most 24 vectors as long as a row beside the rows; three center and scale them."""
+    """A fit takes at most 28 vectors as long as a row beside the rows; three center and scale them."""
     d, n = 200_000, 2000
     rng = np.random.default_rng(6)
     columns, ends = rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)
@@ -397,7 +434,7 @@ def test_sparse_rows_are_never_filled_in():
     GroupDRORegressor(**few).fit(X, y, groups=groups)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak <= 24 * 8 * d
+    assert peak <= 28 * 8 * d
 
 
 @pytest.mark.filterwarnings("ignore:the fit did not converge")  # draws, and no leave to go on from them

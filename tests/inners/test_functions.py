@@ -129,3 +129,19 @@ def test_blocks_that_do_not_fit_the_batch_are_refused(blocks):
     inner = make()
     with pytest.raises(InvalidParameter, match=f"blocks={blocks} does not fit a batch of 5"):
         inner.value(W, inner.draw(5, np.random.default_rng(0)), blocks)
+
+
+@pytest.mark.parametrize("is_tuple", [False, True])
+def test_batches_that_are_joined_have_the_means_of_their_samples(is_tuple):
+    rng = np.random.default_rng(0)
+    pick = (lambda x: x[0]) if is_tuple else (lambda x: x)
+    inner = FunctionInner(
+        lambda w, x: (pick(x) @ w)[:, None],
+        lambda _w, x: pick(x)[:, None, :],
+        (1, 3),
+        data=(X, np.ones(len(X))) if is_tuple else X,
+    )
+    batches = [inner.draw(size, rng) for size in (2, 3)]
+    joined, w = inner.joined(batches), np.arange(3.0)
+    first, second = (inner.value(w, batch)[0] for batch in batches)
+    np.testing.assert_allclose(inner.value(w, joined)[0], 0.4 * first + 0.6 * second)

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from stoic.errors import InvalidParameter
-from stoic.inners import GroupLoss, designs
+from stoic.inners import GroupLoss, designs, parted
 from stoic.losses import Huber
 
 RNG = np.random.default_rng(7)
@@ -177,6 +177,7 @@ def test_columns_of_mixed_number_types_are_taken():
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 def test_evaluating_everything_needs_far_less_memory_than_the_data(make, dtype, monkeypatch):
     monkeypatch.setattr(designs, "_MAX_ENTRIES", 4096)
+    monkeypatch.setattr(parted, "_BLOCK", 4096)
     inner = GroupLoss(make(np.ones((2000, 200), dtype=dtype)), np.ones(2000), np.arange(2000) % 4, intercept=True)
     w, batch = np.zeros(201), inner.everything()
     inner.value(w, batch)
@@ -243,3 +244,12 @@ def test_rows_of_a_matrix_that_lies_by_columns_are_drawn_without_a_copy_of_it():
     assert peak < 0.1 * X.nbytes
     same = GroupLoss(np.ascontiguousarray(X), inner.y, np.arange(20_000) % 2)
     np.testing.assert_array_equal(value, same.jacobian(np.ones(50), same.draw(5, np.random.default_rng(1))))
+
+
+def test_batches_that_are_joined_have_the_rows_of_each_group_one_after_another():
+    rng = np.random.default_rng(0)
+    inner = GroupLoss(rng.standard_normal((30, 2)), rng.standard_normal(30), np.arange(30) % 3)
+    batches = [inner.draw(size, rng) for size in (2, 3)]
+    w = np.array([1.0, -1.0])
+    each = [inner.value(w, batch, size) for batch, size in zip(batches, (2, 3), strict=True)]
+    np.testing.assert_allclose(inner.value(w, inner.joined(batches), 5), np.concatenate(each))

@@ -96,7 +96,7 @@ def test_a_stream_that_draws_nan_now_and_then_is_stopped_at_the_first(method):
         return x, np.where(rng.random(size) < 0.01, math.nan, x[:, 0])
 
     with pytest.raises(
-        stoic.InvalidProblem, match=r"sample \d of draw\(size=\d+, rng\), which is not finite itself"
+        stoic.InvalidProblem, match=r"sample \d+ of draw\(size=\d+, rng\), which is not finite itself"
     ):
         solve(make(data=None, draw=draw), method)
 

@@ -189,7 +189,9 @@ def test_warm_starts_and_records_are_those_of_every_method():
     warm = stoic.minimize(problem, "newton", budget=10**6, w0=cold.w)
     assert warm.n_steps <= 2
     np.testing.assert_allclose(warm.w, cold.w, rtol=1e-12)
-    assert cold.samples == N * cold.n_steps
+    assert cold.samples == warm.samples == N  # drawn once, and evaluated often
+    assert cold.evaluations >= N * cold.n_steps
+    assert len(values) == cold.n_steps
 
 
 def test_a_loss_without_second_derivative_is_refused_by_name():

@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import kurtosis
 
 import stoic
+from stoic.studies.confidence import laws
 from stoic.studies.confidence.laws import PLACES, UNIT_NOISES, GroupLaw, InOrder
 
 LAWS = [
@@ -40,6 +41,7 @@ def test_noises_have_mean_0_and_variance_1(name):
 
     laws = {
         "gaussian": stats.norm(),
+        "t5": stats.t(5, scale=1 / stats.t(5).std()),
         "t4.5": stats.t(4.5, scale=1 / stats.t(4.5).std()),
         "t2.5": stats.t(2.5, scale=1 / stats.t(2.5).std()),
         "pareto2.5": stats.pareto(
@@ -116,3 +118,33 @@ def test_both_engines_take_the_same_fresh_rows(method):
 def test_a_law_that_cannot_be_is_refused(settings, message):
     with pytest.raises(stoic.InvalidParameter, match=message):
         GroupLaw(**settings)
+
+
+def measured_limit(law, n, draws, rng):
+    """Return tr(H⁻¹Σ)/(2n) with Σ from samples, one row of each group in a draw."""
+    X, y = law.draw(draws, rng)
+    X, y = X.reshape(draws, law.p, law.d), y.reshape(draws, law.p)
+    residuals = np.einsum("npd,d->np", X, law.optimum) - y
+    outer, risks = stoic.LogSumExp(law.temperature), law.risks(law.optimum)
+    q, bent = outer.gradient(risks), outer.hessian(risks)
+    z = 2.0 * (law.optimum - law.models)
+    psi = np.einsum("npd,np,p->nd", X, 2.0 * residuals, q) + (residuals**2 - risks) @ bent @ z
+    return np.trace(np.linalg.solve(2.0 * np.eye(law.d) + z.T @ bent @ z, np.cov(psi.T))) / (2.0 * n)
+
+
+@pytest.mark.parametrize("place", ["labels", "features", "both"])
+def test_the_limit_is_that_of_the_covariance_of_samples(place, monkeypatch):
+    noises = {"signs": lambda shape, rng: rng.choice([-1.0, 1.0], shape)}  # the least fourth moment there is
+    monkeypatch.setitem(laws.UNIT_NOISES, "signs", noises["signs"])
+    monkeypatch.setitem(laws.FOURTH_MOMENTS, "signs", 1.0)
+    for noise in ("gaussian", "signs"):
+        law = laws.GroupLaw(noise, place, deviations=(1.0, 0.9, 1.1, 1.0), temperature=2.0)
+        found = measured_limit(law, 100, 200_000, np.random.default_rng(0))
+        assert law.limit(100) == pytest.approx(found, rel=0.02)  # deviations of some 0.3 %
+
+
+def test_there_is_no_limit_without_a_fourth_moment():
+    assert laws.GroupLaw("t2.5", "labels").limit(100) == np.inf
+    assert laws.GroupLaw("pareto2.5", "features").limit(100) == np.inf
+    assert laws.GroupLaw("t2.5", "features").limit(100) == np.inf
+    assert laws.GroupLaw("t5", "both").limit(100) < np.inf

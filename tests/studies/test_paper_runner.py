@@ -256,4 +256,4 @@ def test_auto_is_run_untuned_as_minimize_does_it(undisturbed):
         cells = [stored for stored in store.runs("grid") if stored.run.setting.method == "auto"]
     assert {(stored.run.alpha, stored.run.step) for stored in cells} == {(a, UNTUNED) for a in spec_of().alphas}
     made = solver_for("auto", UNTUNED, spec_of(), pilot=None)
-    assert made == stoic.RROSCTracked()
+    assert made == stoic.Auto()

@@ -18,7 +18,7 @@ from stoic.certificate.certifying import certify
 from stoic.checks import check_count, check_one_of, check_positive, check_probability, check_real, refuse_masks
 from stoic.engines.engine import Status
 from stoic.errors import InvalidParameter, InvalidProblem
-from stoic.estimators.convergence import Convergence, converge
+from stoic.estimators.convergence import Convergence, convergence
 from stoic.estimators.early_stopping import EarlyStopping, split_by_group
 from stoic.estimators.frames import split_groups, without_column
 from stoic.estimators.online import Memory, group_sizes, learn, mean_curvature
@@ -38,6 +38,7 @@ from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import L1, L2, ElasticNet, Zero
 from stoic.solve.result import Record, Result
 from stoic.solvers import METHODS
+from stoic.solvers.newton import Newton
 
 FLOATS = (np.float64, np.float32)
 PENALTIES = ("none", "l1", "l2", "elasticnet")
@@ -163,11 +164,13 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         if not trained.is_exact:
             trained = replace(trained, w=with_zeros(trained.problem, trained.w))
         last = trained.last
-        w, more, reached = converge(replace(trainer, rows=trained.rows), trained.problem, trained.w, start, last)
-        trained = replace(trained, w=w, results=trained.results + (() if more is None else (more,)))
+        gap = last.history[-1].get("duality_gap") if last.history and trained.w is last.w else None
+        answer = trained.problem, trained.w, start, self.tol
+        reached = convergence(*answer, is_exact=trained.is_exact, gap=gap)
+        last.history[-1:] = [{**record, "duality_gap": reached.gap} for record in last.history[-1:]]
         self._keep_training(trained, trainer, frame, checked.X.dtype)
         self.truncation_ = {"y": last.truncated_y, "z": last.truncated_z}
-        self._report_convergence(more or last, reached, has_stopped=stopping is not None and stopping.has_stopped)
+        self._report_convergence(last, reached, has_stopped=stopping is not None and stopping.has_stopped)
 
     def _learn(self, checked: CheckedRows) -> None:
         """Continue from the fitted model with more checked rows."""
@@ -176,21 +179,27 @@ class GroupDROModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         n_outputs = rows.n_outputs
         coef, intercept = np.reshape(self.coef_, (n_outputs, -1)), np.reshape(self.intercept_, -1)
         trainer = self._trainer(rows, memory.frame.target.loss_unit, _generator(self.random_state), None)
-        self.memory_, w, results, reached = learn(memory, trainer, memory.frame.variable(coef, intercept))
+        self.memory_, w, result, reached = learn(memory, trainer, memory.frame.variable(coef, intercept))
         self._keep_model(w, checked.X.dtype)
-        for result in results:
-            self.n_iter_ += result.n_steps
-            self.n_samples_drawn_ += result.samples
-            self.history_ += in_units(result.history, memory.frame.target.loss_unit)
+        self.n_iter_ += result.n_steps
+        self.n_samples_drawn_ += result.samples
+        self.history_ += in_units(result.history, memory.frame.target.loss_unit)
         self._certifier = None
-        self._report_convergence(results[-1], reached)
+        self._report_convergence(result, reached)
 
     def _rows(self, checked: CheckedRows, frame: Frame) -> TrainingRows:
-        (X, scaling), y = frame.scaling.applied(canonical(checked.X)), frame.target.apply(checked.y)
+        X, scaling = frame.scaling.applied(canonical(checked.X), may_be_left=self._reads_all)
+        y = frame.target.apply(checked.y)
         check_sizes("X", X, checked.X, _LARGEST)
         n_classes = len(getattr(self, "classes_", ()))
         parts = X, y, checked.codes, checked.labels, checked.weight
         return TrainingRows(*parts, frame.intercept, n_classes, scaling)
+
+    @property
+    def _reads_all(self) -> bool:
+        """Whether steps are passes over all rows for certain, and none draws rows for kernels."""
+        is_free = self.budget is None and self.max_epochs is None and not self.early_stopping
+        return self.method == "newton" or isinstance(self.method, Newton) or (self.method == "auto" and is_free)
 
     def _scaling(self, X: Any, weight: Vector | None) -> Scaling:
         if not self.standardize:

@@ -1,19 +1,11 @@
-"""Convergence of a model: a small duality gap on the training rows, reached by Newton steps if need be."""
+"""Convergence of a model: a small duality gap on the training rows."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from stoic.certificate.duality import duality_gap
-from stoic.estimators.watching import is_ended
 from stoic.problem import Problem
 from stoic.protocols import Vector
-from stoic.solve.result import Record, Result
-from stoic.solvers.newton import Newton
 
-if TYPE_CHECKING:
-    from stoic.estimators.training import Trainer
-
-_MOST_STEPS = 50
 _ADVICE = 'Set method="newton" for the exact optimum, or a larger max_epochs, budget or tol'
 _EXACT_ADVICE = "Scale columns to like sizes, standardize=True, or set a larger temperature or penalty"
 
@@ -55,23 +47,15 @@ class Convergence:
         )
 
 
-def converge(
-    trainer: "Trainer", problem: Problem, answer: Vector, start: Vector, last: Result
-) -> tuple[Vector, Result | None, Convergence]:
-    """Return the answer, improved if it has not converged; the solve that did so, or None; and its convergence.
-
-    Where draws have left a gap that is too large, Newton's method goes on from them until it is not; but not where
-    the user chose the method or the budget, stops early, or has ended the fit.
-    """
-    tol, first, gap = float(trainer.watch.tol or 0.0), problem.objective(start), duality_gap(problem, answer)
-    if gap <= tol * first or trainer.is_exact or not trainer.may_improve or is_ended(last):
-        return answer, None, Convergence(gap, first, tol, trainer.is_exact)
-
-    def look(record: Record) -> None:
-        if record["duality_gap"] <= tol * first:
-            raise StopIteration
-
-    watch = replace(trainer.watch, callbacks=(*trainer.watch.callbacks, look))
-    exact = replace(trainer, method=Newton(_MOST_STEPS), watch=watch)
-    result = exact.solve(problem, answer, share=1.0, is_last=True)
-    return result.w, result, Convergence(duality_gap(problem, result.w), first, tol, True)
+def convergence(
+    problem: Problem,
+    w: Vector,
+    start: Vector,
+    tol: float | None,
+    *,
+    is_exact: bool = False,
+    gap: float | None = None,
+) -> Convergence:
+    """Return how far w is from the optimum, by a duality gap that may be known, and F at the start."""
+    gap = duality_gap(problem, w) if gap is None else gap
+    return Convergence(gap, problem.objective(start), float(tol or 0.0), is_exact)

@@ -13,6 +13,7 @@ from stoic.losses import Loss
 from stoic.protocols import Array, Vector
 
 _MOST_STEPS, _MOST_HALVINGS, _SETTLED = 8, 6, 1e-5
+_WORTH_A_CALL = 1 << 11  # products of a group for which a call of BLAS pays
 _CHUNK = 1 << 22  # numbers of outer products that are formed at a time
 
 
@@ -124,6 +125,10 @@ class LinearCorrections(Corrections):
             a, weighted = self.A[rows], self.A[rows] * c[rows, None]
             if last == first + 1:
                 grams[first] = weighted.T @ a
+            elif len(a) * m * m > _WORTH_A_CALL * (last - first):
+                for group in range(first, last):
+                    own = slice(starts[group] - starts[first], starts[group + 1] - starts[first])
+                    grams[group] = weighted[own].T @ a[own]
             else:
                 outer = weighted[:, :, None] * a[:, None, :]
                 grams[first:last] = np.add.reduceat(outer, starts[first:last] - starts[first])

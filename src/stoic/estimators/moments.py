@@ -1,17 +1,15 @@
-"""Moments of the columns of an array or a CSR matrix, and squares of its rows, about a center."""
+"""Moments of the columns of an array or a CSR matrix about a center."""
 
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from stoic.inners.blocks import sums_by
+from stoic.inners.row_squares import csr_parts, parts
 from stoic.protocols import Array, Vector
 
 _SMALL, _LARGE = 1e-140, 1e140  # deviations between them have squares that keep their digits
-_ENTRIES = 1 << 20  # of X that are looked at a time
 _COLUMNS = 16  # of a CSR matrix that are filled at a time: those that are hardly sparse
 _GLANCE = 101  # rows whose median is told
 
@@ -35,17 +33,27 @@ def moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
 @np.errstate(over="ignore", invalid="ignore")
 def _moments(X: Any, shares: Vector, *, centered: bool) -> tuple[Vector, Vector]:
     powers = _powers_of_csr if sparse.issparse(X) else _powers
-    center = np.asarray(shares @ X, dtype=float) if centered else np.zeros(X.shape[1])
+    center = weighted_sum(X, shares) if centered else np.zeros(X.shape[1])
     first, second = powers(X, shares, center)
     if centered:  # the center is off by the rounding of a long sum, which is to be no deviation
         center, second = center + first, np.maximum(second - np.square(first), 0.0)
     return center, np.sqrt(second)
 
 
+def weighted_sum(X: Any, weight: Vector) -> Vector:
+    """Return the sum of the rows times their weights; no array is converted as a whole."""
+    if sparse.issparse(X) or X.dtype == np.float64:
+        return np.asarray(weight @ X, dtype=float)
+    total = np.zeros(X.shape[1])
+    for part in parts(X):
+        total += weight[part] @ X[part]
+    return total
+
+
 def _powers(X: Any, shares: Vector, center: Vector) -> Array:
     """Return the means of x − center and of its square, a part of the rows at a time."""
     total = np.zeros((2, X.shape[1]))
-    for part in _parts(X):
+    for part in parts(X):
         away = X[part] - center
         total += shares[part] @ away, shares[part] @ np.square(away)
     return total
@@ -93,7 +101,7 @@ def _common(X: Any, shares: Vector) -> Any:
 def _shares_off(X: Any, shares: Vector, values: Any) -> Vector:
     """Return the share of the rows of an array that have another value; 1 where that is most of them."""
     same = np.zeros(X.shape[1])
-    for part in _parts(X):
+    for part in parts(X):
         same += shares[part] @ (X[part] == values)
     return np.where(same > 0.5, np.maximum(1.0 - same, 0.0), 1.0)
 
@@ -105,36 +113,3 @@ def _shares_off_zero(X: Any, shares: Vector) -> Vector:
         weight = np.repeat(shares[rows], np.diff(X.indptr[rows.start : rows.stop + 1]))
         apart += sums_by(X.indices[entries], np.where(X.data[entries] != 0.0, weight, 0.0), len(apart))
     return apart
-
-
-def _parts(X: Any) -> Iterator[slice]:
-    """Yield ranges of rows of an array, of a size that stays in the cache."""
-    rows = max(1, _ENTRIES // (8 * X.shape[1]))
-    return (slice(start, start + rows) for start in range(0, X.shape[0], rows))
-
-
-def csr_parts(X: Any) -> Iterator[tuple[slice, slice]]:
-    """Yield ranges of rows of a CSR matrix with the ranges of their entries, about a million at a time."""
-    starts = np.searchsorted(X.indptr, np.arange(_ENTRIES, X.nnz, _ENTRIES), side="right") - 1
-    bounds = np.unique(np.concatenate([[0], starts, [X.shape[0]]]))
-    for first, last in pairwise(bounds.tolist()):
-        yield slice(first, last), slice(int(X.indptr[first]), int(X.indptr[last]))
-
-
-def row_squares(X: Any, center: Vector) -> Vector:
-    """Return ‖x − center‖² of the rows of an array, a part at a time."""
-    squares = np.empty(X.shape[0])
-    for part in _parts(X):
-        squares[part] = np.square(X[part] - center).sum(axis=1)
-    return squares
-
-
-def row_squares_of_csr(X: Any, center: Vector, scale: Vector) -> Vector:
-    """Return ‖(x − center)/scale‖² of the rows of a CSR matrix: that of zeros, and what entries change."""
-    squares, of_zero = np.empty(X.shape[0]), np.square(center / scale)
-    for rows, entries in csr_parts(X):
-        columns, lengths = X.indices[entries], np.diff(X.indptr[rows.start : rows.stop + 1])
-        change = np.square((X.data[entries] - center[columns]) / scale[columns]) - of_zero[columns]
-        numbers = np.repeat(np.arange(len(lengths)), lengths)
-        squares[rows] = sums_by(numbers, change, len(lengths))
-    return np.asarray(np.maximum(squares + of_zero.sum(), 0.0))

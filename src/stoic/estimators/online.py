@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stoic.estimators.convergence import Convergence, converge
+from stoic.estimators.convergence import Convergence, convergence
 from stoic.estimators.protection import Levels, group_noise, loss_yardstick
 from stoic.estimators.rows import TrainingRows
 from stoic.estimators.scales import Frame, outlier_size
 from stoic.estimators.sparsify import with_zeros
 from stoic.estimators.training import Trainer
 from stoic.inners.blocks import sums_by
+from stoic.inners.group_loss import GroupLoss
 from stoic.inners.labels import join_labels
 from stoic.losses import Loss
 from stoic.outers import Linear
@@ -30,7 +31,7 @@ from stoic.protocols import Regularizer, Vector
 from stoic.regularizers import Anchored
 from stoic.solve.result import Result
 
-_SOME_ROWS, _PROBES = 1000, 8
+_PROBES = 8
 _SET = 4.0  # the temperature "auto" where the first batch was one group, which says nothing about it
 _LEAST_SHARE = 0.05  # of a batch in the running loss of a group: losses of early weights are to be forgotten
 
@@ -98,29 +99,35 @@ def group_sizes(rows: TrainingRows) -> Vector:
     return sums_by(rows.codes, weight, rows.n_groups)
 
 
-def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, tuple[Result, ...], Convergence]:
-    """Return memory, weights, solves and convergence after one more batch, the trainer's rows, from w on."""
+def learn(memory: Memory, trainer: Trainer, w: Vector) -> tuple[Memory, Vector, Result, Convergence]:
+    """Return memory, weights, the solve and convergence after one more batch, the trainer's rows, from w on."""
     trainer = replace(trainer, rows=trainer.rows.calmed(w, memory.loss))
     rows, before, h = trainer.rows, float(memory.counts.sum()), memory.curvature
     memory = memory.with_batch(rows, w, _SET if trainer.temperature == "auto" else trainer.temperature)
     inner, q, size = rows.inner(memory.loss), memory.weights[memory.places(rows)], float(group_sizes(rows).sum())
     problem = Problem(inner, Linear(q), memory.regularizer)
     anchored = problem.with_regularizer(Anchored(problem.regularizer, w, h * before / size))
-    result = trainer.solve(anchored, w, share=1.0, is_last=True)
+    result = trainer.solve(anchored, w, w, share=1.0, is_last=True)
     answer = result.w if trainer.is_exact else with_zeros(anchored, result.w)
-    answer, more, reached = converge(trainer, anchored, answer, w, result)
+    reached = convergence(anchored, answer, w, trainer.watch.tol, is_exact=trainer.is_exact)
     fresh = mean_curvature(rows, memory.loss, answer)
     memory = replace(memory, curvature=(h * before + fresh * size) / (before + size))
-    return memory, answer, (result,) if more is None else (result, more), reached
+    return memory, answer, result, reached
 
 
 def mean_curvature(rows: TrainingRows, loss: Loss, w: Vector) -> float:
-    """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d, by random signs."""
-    some = rows.sample(_SOME_ROWS)
-    some = some.part(some.squares <= outlier_size(some.squares))  # a wild one would hold the weights for good
-    zeros = np.zeros(len(some.y), dtype=np.intp)
-    inner = replace(some, codes=zeros, labels=zeros[:1]).inner(loss)
-    rng, one = np.random.default_rng(0), np.ones(1)
+    """Return the mean curvature of a coordinate on some rows: trace of the Hessian over d."""
+    some = rows.for_history
+    is_wild = some.squares > outlier_size(some.squares)  # it would hold the weights for good
+    if is_wild.any():  # of a group nothing may be left
+        some = some.part(~is_wild)
+        some = replace(some, codes=np.zeros_like(some.codes), labels=some.labels[:1])
+    inner: Any = some.inner(loss)
+    data, shares = inner.everything(), group_sizes(some)
+    one = shares / shares.sum()
+    if isinstance(inner, GroupLoss):
+        return max(float(inner.hessian_diagonal(w, data, one).sum()) / w.size, 1e-300)
+    rng = np.random.default_rng(0)
     signs = (rng.choice([-1.0, 1.0], size=w.size) for _ in range(_PROBES))
-    products = [v @ inner.hessian_product(w, inner.everything(), one, v) for v in signs]
+    products = [v @ inner.hessian_product(w, data, one, v) for v in signs]
     return max(float(np.mean(products)) / w.size, 1e-300)

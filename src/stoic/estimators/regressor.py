@@ -32,8 +32,8 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
     which lies between the average over the rows (large τ) and the largest regret of a group (small τ). τ is chosen
     by cross-validation: as much protection as costs the average 1 % at most, and none where chance explains the
     differences between the groups. Columns and targets are put on one scale, and the scale of the residuals and
-    the weight of the penalty follow from the data. Small data get their exact optimum, by Newton's method; large
-    data are drawn from, by the default of `stoic.minimize`.
+    the weight of the penalty follow from the data. Data in memory get their optimum by Newton's method: few
+    rows to the last digit, more of them up to `tol`.
 
     Parameters
     ----------
@@ -70,22 +70,22 @@ class GroupDRORegressor(RegressorMixin, GroupDROModel):  # type: ignore[misc]
         With temperature="auto": by how much protection may raise the mean error over the average fit's, as a
         share of it; inf for any price.
     method : str or solver, default "auto"
-        "auto": "newton" where data are small, else the default of `stoic.minimize`; or any method of it.
+        "auto": "newton"; where `budget`, `max_epochs` or `early_stopping` is given and rows are many, the default
+        of `stoic.minimize`. Or any method of it.
     fit_intercept : bool, default True
     standardize : bool or "auto"
         Whether columns are centered and scaled to unit variance, as "auto" does too; without an intercept to unit
         mean square. Where a share q < 1/3 of the rows has another value than the rest, the mean square is 3q. A
         CSR matrix stays one, and gives the model of the array with its numbers.
     budget : int, optional
-        Rows to draw in all; by default as many as hold 10⁸ entries (10⁹ with square loss or a
-        temperature below 1), between 1 and 300 epochs.
+        Rows to draw in all; where a method that draws is named, by default as many as hold 10⁸ entries (10⁹ with
+        square loss or a temperature below 1), between 1 and 300 epochs.
     max_epochs : float, optional
         The same in passes over the rows; the smaller of the two counts.
     tol : float, default 1e-4
         The fit has converged where its duality gap, a bound on how far the objective is above its minimum, is at
-        most this part of the objective at the start. A solve by draws ends when the weights move by less, in
-        proportion to their size; where the gap is then too large, Newton's method continues until it is not,
-        unless `method`, `budget`, `max_epochs` or `early_stopping` is given.
+        most this part of the objective at the start. Newton's method ends there where rows are many. A
+        solve by draws ends when the weights move by less, in proportion to their size.
     early_stopping : bool, default False
         Hold out rows of each group, and end when the largest group loss on them, a median of means, has not
         improved at `n_iter_no_change` records; the best weights are kept.

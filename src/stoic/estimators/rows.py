@@ -6,21 +6,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from stoic.estimators.drawing import KernelRows
-from stoic.estimators.moments import row_squares, row_squares_of_csr
+from stoic.estimators.moments import weighted_sum
 from stoic.estimators.scales import Scaling, outlier_size, tamed_mean
 from stoic.estimators.wild import calmed, width_of, within_reach
 from stoic.inners.blocks import IntArray
 from stoic.inners.group_loss import GroupLoss
 from stoic.inners.group_softmax import GroupSoftmax
 from stoic.inners.groups import rows_by_group
+from stoic.inners.row_squares import row_squares
 from stoic.losses import Loss
 from stoic.protocols import Array, Vector
 
-_SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # n·d² and, with more columns, n·d of small data
+_SMALL, _SMALL_BY_PRODUCTS, _MOST_DENSE = 2e9, 1e6, 1000  # products of a Hessian, or of a vector with more columns
 _MOST_TRIMMINGS = 3  # of rows that are far from the mean, which they move
+_OF_HISTORY = 2000  # rows
 _ENTRIES, _MOST_EPOCHS, _LEAST_DRAWS = 1e8, 300, 1000  # entries of X that are read by default
 
 
@@ -29,7 +30,7 @@ class TrainingRows:
     """Checked rows: columns and targets on one scale, group numbers, and weights if there are any.
 
     With more than two classes, targets are their numbers, and a model has weights for each. Where there is a
-    `scaling`, the columns are those of X, a CSR matrix, centered and scaled by it, which are never formed.
+    `scaling`, the columns are those of X centered and scaled by it, which are never formed.
     """
 
     X: Any
@@ -58,9 +59,11 @@ class TrainingRows:
         return max(1.0, n_entries / len(self.y))
 
     def are_few(self, patience: float) -> bool:
-        """Whether Newton's method is fast; it is used too for many classes, which have no kernels."""
+        """Whether Newton's method takes a moment, by non-zeros; it is used too where there are no kernels."""
         n, d = self.X.shape
-        work = n * d * d / _SMALL if d <= _MOST_DENSE else n * d / _SMALL_BY_PRODUCTS
+        work = n * self.row_length / _SMALL_BY_PRODUCTS
+        if d <= _MOST_DENSE:
+            work = n * self.row_length**2 / _SMALL
         return self.n_outputs > 1 or work <= patience
 
     @cached_property
@@ -70,7 +73,7 @@ class TrainingRows:
             return self._squares_about(np.zeros(self.X.shape[1]))
         counts = np.ones(len(self.y)) if self.weight is None else self.weight
         for _ in range(_MOST_TRIMMINGS):
-            squares = self._squares_about(np.asarray((counts / counts.sum()) @ self.X, dtype=float))
+            squares = self._squares_about(weighted_sum(self.X, counts / counts.sum()))
             is_wild = (squares > outlier_size(squares, counts)) & (counts > 0.0)
             if not is_wild.any():
                 break
@@ -79,11 +82,7 @@ class TrainingRows:
 
     def _squares_about(self, center: Vector) -> Vector:
         """Return the squared distances of the rows to a point on the scale of X."""
-        if not sparse.issparse(self.X):
-            return row_squares(self.X, center)
-        return row_squares_of_csr(
-            self.X, center, np.ones(len(center)) if self.scaling is None else self.scaling.scale
-        )
+        return row_squares(self.X, center, np.ones(len(center)) if self.scaling is None else self.scaling.scale)
 
     @property
     def mean_square(self) -> float:
@@ -92,14 +91,9 @@ class TrainingRows:
 
     def columns(self) -> Array:
         """Return the columns as an array, on the scale of the model."""
-        if not sparse.issparse(self.X):
-            return np.asarray(self.X, dtype=float)
         X: Any = self.X
-        filled: Array = X.toarray().astype(float, copy=False)
-        if self.scaling is not None:
-            filled -= self.scaling.center
-            filled /= self.scaling.scale
-        return filled
+        filled: Array = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=float)
+        return filled if self.scaling is None else (filled - self.scaling.center) / self.scaling.scale
 
     @property
     def n_effective(self) -> float:
@@ -151,6 +145,8 @@ class TrainingRows:
         rows = replace(self, y=y)
         rows.__dict__["_checked"] = self._checked.with_target(y)  # columns are not checked again
         rows.__dict__["for_kernels"] = self.for_kernels  # nor copied
+        if "squares" in self.__dict__:
+            rows.__dict__["squares"] = self.squares
         return rows
 
     def part(self, chosen: NDArray[Any]) -> "TrainingRows":
@@ -158,12 +154,20 @@ class TrainingRows:
         weight = None if self.weight is None else self.weight[chosen]
         return replace(self, X=self.X[chosen], y=self.y[chosen], codes=self.codes[chosen], weight=weight)
 
+    @cached_property
+    def for_history(self) -> "TrainingRows":
+        """The rows on which the history of a fit follows the objective."""
+        return self.sample(_OF_HISTORY)
+
     def sample(self, size: int) -> "TrainingRows":
         """Return up to `size` rows that count, as many of each group; which, is drawn once and for all."""
+        most = max(1, size // self.n_groups)
+        if (self.weight is None or self.weight.all()) and np.bincount(self.codes).max() <= most:
+            return self
         counted = np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight)
         shuffled = np.random.default_rng(0).permutation(counted)
         parts = rows_by_group(self.codes[shuffled], self.n_groups)
-        return self.part(shuffled[np.concatenate([part[: max(1, size // self.n_groups)] for part in parts])])
+        return self.part(shuffled[np.concatenate([part[:most] for part in parts])])
 
     def default_budget(self, patience: float) -> int:
         """Return the rows to draw, an epoch at least."""

@@ -1,5 +1,6 @@
 """Scales of columns and targets, by quantiles that outliers do not move; models of scaled data, and back."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ _OF_NORMAL = 1.4826
 _COMMON = 3.0  # one over the share of rows apart, from which a column has unit variance
 _TINY, _HUGE = 1e-50, 1e50  # scales between them can be left to be done: sums and squares stay finite
 
+_LARGE_ARRAY = 1 << 25  # bytes: a copy of fewer is worth its memory
+_FAR = 100.0  # deviations from a center: the squares of sums of plain columns lose four digits
+
 _FARTHEST = 1e100  # units: farther targets would overflow; where losses are lines, all beyond are alike
 _LARGEST_SQUARED = 1e70  # units: squares of squares stay finite
 
@@ -30,6 +34,9 @@ def weighted_quantile(values: Vector, weight: Vector | None, level: float) -> fl
     >>> weighted_quantile(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 5.0]), 0.5)
     2.0
     """
+    if weight is None:  # what NumPy does, without its fixed costs
+        place = max(math.ceil(level * len(values)) - 1, 0)
+        return float(np.partition(values, place)[place])
     return float(np.quantile(values, level, weights=weight, method="inverted_cdf"))
 
 
@@ -130,19 +137,28 @@ class Scaling:
         """Whether it leaves all columns as they are."""
         return bool(not self.center.any() and (self.scale == 1.0).all())
 
-    def applied(self, X: Any) -> tuple[Any, "Scaling | None"]:
+    def applied(self, X: Any, *, may_be_left: bool = False) -> tuple[Any, "Scaling | None"]:
         """Return X scaled, in its own precision and form, and what is left to be done with it.
 
         All is done in an array; rows lie together then, those of data frames lie across memory. Of a CSR matrix
-        all is left, but for columns of which it would cost digits.
+        all is left, but for columns of which it would cost digits. So it is of a large array that may be left
+        as it is and has no such column.
         """
         if self.is_none:
             return (X if sparse.issparse(X) else np.ascontiguousarray(X)), None
         if sparse.issparse(X):
             return self._applied_to_csr(X)
+        if may_be_left and X.nbytes >= _LARGE_ARRAY and self._is_harmless:
+            return X, self
         scaled = np.subtract(X, self.center.astype(X.dtype), order="C")
         scaled /= self.scale.astype(X.dtype)
         return scaled, None
+
+    @property
+    def _is_harmless(self) -> bool:
+        """Whether sums of plain columns, centered and scaled afterwards, keep their digits."""
+        is_near = np.abs(self.center) <= _FAR * self.scale
+        return bool((is_near & (self.scale >= _TINY) & (self.scale <= _HUGE)).all())
 
     def _applied_to_csr(self, X: Any) -> tuple[Any, "Scaling"]:
         """Center columns without a zero that are far from it, and scale those whose squares overflow or vanish.

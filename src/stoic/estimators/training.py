@@ -1,36 +1,39 @@
 """Training of a model: first for the average, which gives the scales; then for the groups to protect."""
 
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.random import Generator
-from threadpoolctl import threadpool_limits
 
-from stoic.estimators.convergence import converge
 from stoic.estimators.drawing import minimize_by_draws
+from stoic.estimators.newton_run import exact_solve
 from stoic.estimators.protection import Levels, Protection, Yardstick
 from stoic.estimators.rows import TrainingRows
+from stoic.estimators.scale_search import SETTLED, exact_average
 from stoic.estimators.scales import spread, weighted_quantile
 from stoic.estimators.temperatures import MOST_COLUMNS, TemperaturePath, temperature_path
 from stoic.estimators.watching import Watch, is_ended
 from stoic.estimators.wild import is_reached
+from stoic.inners.parted import one_blas_thread
 from stoic.losses import Loss, Squared
 from stoic.outers import Linear
 from stoic.problem import Problem
 from stoic.protocols import Regularizer, Vector
-from stoic.solve.driver import minimize
 from stoic.solve.result import Record, Result
 from stoic.solvers import Method
 from stoic.solvers.newton import Newton
 
+_log = logging.getLogger("stoic")
+
 _FIRST_SHARE = 0.2  # of the budget, for the average
-_MOST_ROUNDS, _SETTLED = 20, 1e-8  # of the search for a scale on small data
 _PATIENCE = 10.0  # with square loss, whose slopes have no bound, and where nearly the worst group alone counts
 _FEWEST_RECORDS, _MOST_RECORDS = 5, 50
 _OF_MANY_COLUMNS = 1.0  # the temperature where a path would take minutes
-_SAMPLE = 2000  # rows on which the history follows the objective
+_FEW, _OF_TOL = 1e-14, 0.1  # gaps that end Newton's method: of F, where data are few, and of tol
+_EXACT_EPOCHS = 10_000  # which end no exact solve
 _LEAST_SCALE = 1e-6  # of the targets' spread: where a model fits more than half of the rows exactly
 
 
@@ -46,7 +49,6 @@ class Trained:
     path: TemperaturePath | None
     levels: Levels
     results: tuple[Result, ...]
-    n_average: int
     is_exact: bool
 
     @property
@@ -60,7 +62,7 @@ class Trained:
         records: list[Record] = []
         samples = evaluations = seconds = 0.0
         for number, result in enumerate(self.results):
-            phase = int(number >= self.n_average)
+            phase = int(number > 0)
             for record in result.history:
                 counts = {
                     "samples": samples + record["samples"],
@@ -89,7 +91,7 @@ class Trainer:
     max_cost : float
         What an automatic temperature may add to the mean error, as a share of it.
     method : str or Method
-        "auto": Newton's method where the data are few, else the default of `minimize`.
+        "auto": see `is_exact`.
     budget : int or None
     rng, folds : Generator
         Of draws, and of folds.
@@ -111,50 +113,37 @@ class Trainer:
 
     def train(self, w: Vector) -> Trained:
         """Return the model, trained from w."""
-        results: list[Result] = []
-        start, scale, shares = w, 1.0, self.protection.shares(self.rows)
-        while True:
-            first = replace(self, rows=self.rows.within_reach(w, self.loss_at(scale)))
-            average = Problem(first.rows.inner(self.loss_at(scale)), Linear(shares), self.regularizer)
-            result = first.solve(average, w, share=_FIRST_SHARE, is_last=False)
-            results.append(replace(result, certifier=None))  # it would hold on to vectors of length d
-            w, before = result.w, scale
-            scale = self._scale(w) if self.has_scale else scale
-            is_settled = abs(scale - before) <= _SETTLED * before and not self._reaches(first.rows, w)
-            if not self.is_exact or is_settled or is_ended(result):
-                break
-            if len(results) == _MOST_ROUNDS:
-                scale = before  # it goes to and fro: w is the average at this one
-                break
+        with one_blas_thread():
+            return self._trained(w)
+
+    def _trained(self, w: Vector) -> Trained:
+        if _log.isEnabledFor(logging.INFO):
+            _log.info(self._route)
+        start, shares = w, self.protection.shares(self.rows)
+        w, scale, result = self.average(w, shares)
+        results = [replace(result, certifier=None)]  # it would hold on to vectors of length d
         loss, is_over = self.loss_at(scale), is_ended(result)
         last = replace(self, rows=self.rows.calmed(w, loss))
-        goes_on = self.may_improve and not self.is_exact
-        if goes_on and not is_over:  # regrets are differences from the average, and small ones
-            average = Problem(last.rows.inner(loss), Linear(shares), self.regularizer)
-            w, more, is_over = last.settled(average, w, start)
-            results += more
-        n_average = len(results)
         yard = self.protection.yardstick(last.rows, loss, w, self.folds)
         temperature, path = last.temperature_from(loss, w, yard, shares)
         last, levels = replace(last, temperature=temperature), yard.at(temperature)
         problem = Problem(last.rows.inner(loss), levels.outer(shares), self.regularizer)
-        if goes_on and not is_over:  # draws would lead away from there
-            w, last_steps, _ = converge(last, problem, w, start, result)
-            results += [] if last_steps is None else [replace(last_steps, certifier=None)]
-        elif not is_over:
-            result = last.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=True)
+        if not is_over:
+            result = last.solve(problem, w, start, share=1.0 - _FIRST_SHARE, is_last=True)
             w = result.w
             results.append(replace(result, certifier=None))
         found = w, loss, last.rows, problem, temperature, path, levels
-        return Trained(*found, tuple(results), n_average, self.is_exact)
+        return Trained(*found, tuple(results), self.is_exact)
 
-    def settled(self, problem: Problem, w: Vector, start: Vector) -> tuple[Vector, list[Result], bool]:
-        """Return the minimum by draws and Newton steps after them, the solves, and whether the user ended one."""
-        drawn = self.solve(problem, w, share=1.0 - _FIRST_SHARE, is_last=False)
-        w, more, reached = converge(self, problem, drawn.w, start, drawn)
-        results = [drawn] if more is None else [drawn, more]
-        is_over = is_ended(results[-1]) and not (more is not None and reached.is_reached)
-        return w, [replace(one, certifier=None) for one in results], is_over
+    def average(self, w: Vector, shares: Vector) -> tuple[Vector, float, Result]:
+        """Return the average fit from w on, the scale of its residuals, and the solve."""
+        if self.is_exact:
+            return exact_average(self, w, shares)
+        loss = self.loss_at(1.0)
+        first = replace(self, rows=self.rows.within_reach(w, loss))
+        problem = Problem(first.rows.inner(loss), Linear(shares), self.regularizer)
+        result = first.solve(problem, w, w, share=_FIRST_SHARE, is_last=False)
+        return result.w, self.scale_of(result.w) if self.has_scale else 1.0, result
 
     def temperature_from(
         self, loss: Loss, w: Vector, yard: Yardstick, shares: Vector
@@ -171,47 +160,81 @@ class Trainer:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the exact optimum of the data is found."""
-        by_name = self.method == "newton" or isinstance(self.method, Newton)
-        return by_name or (self.method == "auto" and self.rows.are_few(_PATIENCE if self._is_squared else 1.0))
+        """Whether the optimum is found by Newton's method, from passes over all rows.
+
+        It is so unless the user chose a method, or limits the rows to draw or stops early while the rows are many.
+        """
+        if self.method != "auto":
+            return self.method == "newton" or isinstance(self.method, Newton)
+        is_free = self.budget is None and self.watch.stopping is None
+        return is_free or self.rows.are_few(_PATIENCE if self._is_squared else 1.0)
 
     @property
-    def may_improve(self) -> bool:
-        """Whether Newton's method may go on from draws: nobody chose method, budget or stopping."""
-        return self.method == "auto" and self.budget is None and self.watch.stopping is None
+    def scale_tol(self) -> float:
+        """The change of the scale, as a part of it, that ends the search for it."""
+        return SETTLED if self.to_the_last_digit else max(float(self.watch.tol or 0.0), SETTLED)
+
+    @property
+    def to_the_last_digit(self) -> bool:
+        """Whether the optimum is found but for rounding: where the data are few, or the user chose the method."""
+        return self.method != "auto" or self.rows.are_few(1.0)
 
     @property
     def _is_squared(self) -> bool:
         return isinstance(self.loss_at(1.0), Squared)
 
-    def solve(self, problem: Problem, w0: Vector, *, share: float, is_last: bool) -> Result:
-        """Minimize with a share of the budget; all of it for Newton's method, which stops by itself."""
+    def solve(self, problem: Problem, w0: Vector, start: Vector, *, share: float, is_last: bool) -> Result:
+        """Minimize from w0 on with a share of the budget; all of it for Newton's method, which stops by itself."""
+        if self.is_exact:
+            with one_blas_thread():
+                return exact_solve(self, problem, w0, start, is_last=is_last)
         n = self.rows.X.shape[0]
         loss = getattr(problem.inner, "loss", self.loss_at(1.0))
-        options = self.watch.options(loss, is_last=is_last)
-        on_sample = problem.with_inner(self.rows.sample(_SAMPLE).inner(loss))
+        options: dict[str, Any] = self.watch.options(loss, is_last=is_last)
+        on_sample = problem.with_inner(self.rows.for_history.inner(loss))
         options["observers"] = {"objective": on_sample.objective, **options["observers"]}
-        if self.is_exact:
-            method: str | Method = "newton" if self.method == "auto" else self.method
-            budget, more = 10_000 * n if self.budget is None else self.budget, {"evaluate_every": n}
-        else:
+        with one_blas_thread():
             is_hard = self._is_squared or (self.temperature != "auto" and self.temperature < 1.0)
             default = self.rows.default_budget(_PATIENCE if is_hard else 1.0)
-            whole = default if self.budget is None else self.budget
-            method, budget = self.method, max(1, int(whole * share))
+            budget = max(1, int((default if self.budget is None else self.budget) * share))
             every = math.ceil(budget / (_records(budget / n) if is_last else _FEWEST_RECORDS))
-            more = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
-        with threadpool_limits(limits=1, user_api="blas"):  # more would wait for each other
-            if self.is_exact:
-                return minimize(problem, method, budget, w0=w0, **more, **options)
-            return minimize_by_draws(self.rows.for_kernels, problem, method, budget, w0=w0, **more, **options)
+            more: dict[str, Any] = {"evaluate_every": every, "seed": self.rng, "tol": self.watch.tol}
+            return minimize_by_draws(self.rows.for_kernels, problem, self.method, budget, w0=w0, **more, **options)
 
-    def _reaches(self, moved: TrainingRows, w: Vector) -> bool:
+    @property
+    def _route(self) -> str:
+        """Which way was taken and why, in a line."""
+        n, d = self.rows.X.shape
+        of = f"{n} rows of {self.rows.row_length:.3g} non-zeros in {d} columns"
+        if not self.is_exact:
+            why = (
+                "a budget or early stopping is given, and rows are many" if self.method == "auto" else "as it says"
+            )
+            return f"minimize with method={self.method!r} over {of}: {why}"
+        end = "to the last digit" if self.to_the_last_digit else f"to a duality gap of tol={self.watch.tol:g}"
+        why = "the data are in memory" if self.method == "auto" else "as method says"
+        return f"exact, by passes over {of}, {end}: {why}"
+
+    @property
+    def exact_solver(self) -> Newton:
+        """The exact solver, as the user gave it or by default."""
+        if isinstance(self.method, Newton):
+            return self.method
+        return Newton(gap=_FEW if self.to_the_last_digit else _OF_TOL * float(self.watch.tol or 0.0))
+
+    @property
+    def exact_budget(self) -> int:
+        """The rows that an exact solve may go through."""
+        return _EXACT_EPOCHS * self.rows.X.shape[0] if self.budget is None else self.budget
+
+    def reaches(self, moved: TrainingRows, w: Vector) -> bool:
         """Whether w fits a target where it was moved to, so that it is to be moved farther."""
         return moved is not self.rows and is_reached(self.rows.y, moved.y, self.rows.predict(w))
 
-    def _scale(self, w: Vector) -> float:
-        residuals, weight = self.rows.y - self.rows.predict(w), self.rows.weight
+    def scale_of(self, w: Vector, prediction: Vector | None = None) -> float:
+        """Return the scale of the residuals of w, which predicts that."""
+        residuals = self.rows.y - (self.rows.predict(w) if prediction is None else prediction)
+        weight = self.rows.weight
         if self.rows.intercept:  # which is not at the median where the loss is that of another quantile
             residuals = residuals - weighted_quantile(residuals, weight, 0.5)
         return max(spread(residuals, weight), _LEAST_SCALE)

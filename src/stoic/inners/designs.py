@@ -3,14 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from stoic.inners.blocks import IntArray, block_bounds, block_sizes, sums_by
 from stoic.inners.gathered import CSRMatrix, CSRRows, DenseRows, Gathered, SparseEntries
+from stoic.inners.parted import Parted
 from stoic.protocols import Array, Vector
 
 DenseMatrix: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
@@ -94,32 +95,44 @@ class Design(ABC):
 
     def sums_by(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
         """Return the sums of all rows times c by their codes, of shape (n_groups, d)."""
-        total = np.zeros((n_groups, self.d))
-        for part in self._parts(self.n_rows):
-            entries = c[part], codes[part], np.arange(len(c[part]) + 1)
-            inside: Any = sparse.csr_array(entries, shape=(len(c[part]), n_groups)).T @ self.X[part]
-            total[:, : self.X.shape[1]] += inside.toarray() if hasattr(inside, "toarray") else inside
-        if self.intercept:
-            total[:, -1] = sums_by(codes, c, n_groups)
-        return total
+        inside = self._all.sums_by(codes, c, n_groups)
+        if not self.intercept:
+            return inside
+        return np.column_stack([inside, sums_by(codes, c, n_groups)])
 
     def gram(self, c: Vector) -> Array:
         """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
-        total = np.zeros((self.d, self.d))
-        for part in self._parts(self.n_rows):
-            total[: self.X.shape[1], : self.X.shape[1]] += self._gram_of(self.X[part], c[part, None])
-        if self.intercept:
-            total[-1] = total[:, -1] = self._combine_all(c)
+        inside = self._all.gram(c)
+        if not self.intercept:
+            return inside
+        total = np.empty((self.d, self.d))
+        total[:-1, :-1] = inside
+        total[-1] = total[:, -1] = self._combine_all(c)
         return total
 
     def gram_diagonal(self, c: Vector) -> Vector:
         """Return the diagonal of `gram`, without forming it."""
-        total = np.zeros(self.d)
-        for part in self._parts(self.n_rows):
-            total[: self.X.shape[1]] += self._squares_of(self.X[part], c[part])
-        if self.intercept:
-            total[-1] = c.sum()
-        return total
+        inside = self._all.squares(c)
+        return np.append(inside, c.sum()) if self.intercept else inside
+
+    def taken(self, rows: IntArray) -> "Design":
+        """Return the design of some rows, copied; those of an array that follow each other are a view."""
+        first, n = int(rows[0]), len(rows)
+        is_range = int(rows[-1]) == first + n - 1 and bool((np.diff(rows) == 1).all())
+        return self.like(self.X[first : first + n] if is_range else self.X[rows], intercept=self.intercept)
+
+    def with_columns(self, columns: IntArray) -> "Design":
+        """Return the design of some columns, copied; the last number may stand for the intercept."""
+        has_intercept = self.intercept and bool(len(columns)) and int(columns[-1]) == self.d - 1
+        return self.like(self.X[:, columns[:-1] if has_intercept else columns], intercept=has_intercept)
+
+    @abstractmethod
+    def like(self, X: Matrix, *, intercept: bool) -> "Design":
+        """Return a design of the same kind."""
+
+    @cached_property
+    def _all(self) -> Parted:
+        return Parted(self.X)
 
     def _gathered(self, batch: RowBatch) -> Gathered:
         if batch.gathered is None or batch.gathered_from is not self:
@@ -138,43 +151,18 @@ class Design(ABC):
 
     def _predict_all(self, w: Vector) -> Vector:
         if not self.intercept:
-            return self._times(w)
-        shifted: Vector = self._times(w[:-1]) + w[-1]
+            return self._all.times(w)
+        shifted: Vector = self._all.times(w[:-1]) + w[-1]
         return shifted
 
     def _combine_all(self, c: Vector) -> Vector:
         if not self.intercept:
-            return self._transposed_times(c)
-        return np.append(self._transposed_times(c), c.sum())
-
-    def _times(self, w: Vector) -> Vector:
-        if not self._needs_conversion():
-            return np.asarray(self.X @ w)
-        return np.concatenate([self.X[part] @ w for part in self._parts(self.n_rows)])
-
-    def _transposed_times(self, c: Vector) -> Vector:
-        if not self._needs_conversion():
-            return np.asarray(self.X.T @ c)
-        total = np.zeros(self.X.shape[1])
-        for part in self._parts(self.n_rows):
-            total += self.X[part].T @ c[part]
-        return total
+            return self._all.transposed_times(c)
+        return np.append(self._all.transposed_times(c), c.sum())
 
     @abstractmethod
     def _gather(self, flat: IntArray) -> Gathered:
         """Return copies of the rows, each followed by a 1 where there is an intercept."""
-
-    @abstractmethod
-    def _gram_of(self, rows: Matrix, c: Array) -> Array:
-        """Return the sum of c times the outer products of some rows."""
-
-    @abstractmethod
-    def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
-        """Return the sum of c times the squares of the entries of some rows."""
-
-    @abstractmethod
-    def _needs_conversion(self) -> bool:
-        """Whether a product with all of X makes a temporary copy of it; it is then formed part by part."""
 
 
 class DenseDesign(Design):
@@ -182,6 +170,10 @@ class DenseDesign(Design):
 
     def __init__(self, X: DenseMatrix, *, intercept: bool = False) -> None:
         super().__init__(X, intercept=intercept, entries=X.size)
+
+    def like(self, X: Matrix, *, intercept: bool) -> "DenseDesign":
+        """Return a design of an array."""
+        return DenseDesign(X, intercept=intercept)
 
     def _gather(self, flat: IntArray) -> DenseRows:
         rows = self.X.take(flat, axis=0) if self.X.flags.c_contiguous else self.X[flat]  # take would copy all of X
@@ -192,21 +184,16 @@ class DenseDesign(Design):
             return DenseRows(extended)
         return DenseRows(rows.astype(np.float64, copy=False))
 
-    def _gram_of(self, rows: Matrix, c: Array) -> Array:
-        return np.asarray((rows * c).T @ rows)
-
-    def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
-        return np.asarray(c @ np.square(rows, dtype=np.float64))
-
-    def _needs_conversion(self) -> bool:
-        return self.X.dtype != np.float64 or not self.X.flags.forc
-
 
 class CSRDesign(Design):
     """Rows of a CSR matrix; entries that are stored twice count as their sum."""
 
     def __init__(self, X: CSRMatrix, *, intercept: bool = False) -> None:
         super().__init__(X, intercept=intercept, entries=X.nnz)
+
+    def like(self, X: Matrix, *, intercept: bool) -> "CSRDesign":
+        """Return a design of a CSR matrix."""
+        return CSRDesign(X, intercept=intercept)
 
     def _gather(self, flat: IntArray) -> Gathered:
         if len(flat) * self.X.nnz > _MANY_ENTRIES * self.n_rows:
@@ -227,13 +214,3 @@ class CSRDesign(Design):
             columns = np.concatenate([columns, np.full(len(flat), self.d - 1)])
             entries = np.concatenate([entries, np.ones(len(flat))])
         return SparseEntries(numbers, columns, entries, (len(flat), self.d))
-
-    def _gram_of(self, rows: Matrix, c: Array) -> Array:
-        return np.asarray((rows.multiply(c).T @ rows).toarray())
-
-    def _squares_of(self, rows: Matrix, c: Vector) -> Vector:
-        rows.sum_duplicates()  # rows are a copy
-        return np.asarray(rows.astype(np.float64, copy=False).power(2).T @ c)
-
-    def _needs_conversion(self) -> bool:
-        return bool(self.X.dtype != np.float64)

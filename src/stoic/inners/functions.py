@@ -1,6 +1,6 @@
 r"""An inner function from a few functions of one's own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -84,6 +84,7 @@ class FunctionInner:
         self._value, self._jacobian, self._draw, self._vjp = value, jacobian, draw, vjp
         self._shape = _check_shape(shape)
         self._data = None if data is None else _check_samples("data", data)
+        self._most = max(1, _MAX_ENTRIES // (self._shape[0] * self._shape[1]))  # samples whose Jacobians are held
 
     def __repr__(self) -> str:
         origin = "a stream" if self.n_samples is None else f"{self.n_samples} samples"
@@ -109,8 +110,8 @@ class FunctionInner:
         if size < 1:
             raise InvalidParameter(f"size={size!r} is not a whole number >= 1.")
         if self._draw is None:
-            n = _count(self._data)  # type: ignore[arg-type]
-            return _take(self._data, (rng.random(size) * n).astype(np.intp))
+            rows = (rng.random(size) * _count(self._data)).astype(np.intp)  # type: ignore[arg-type]
+            return _take(self._data, rows)
         samples = _check_samples("draw(size, rng)", self._draw(size, rng))
         if _count(samples) != size:
             raise IncompatibleParts(f"draw(size={size}, rng) returned {_count(samples)} samples, not {size}.")
@@ -145,6 +146,12 @@ class FunctionInner:
         """Return some samples of a batch as a batch."""
         return _take(batch, rows)
 
+    def joined(self, batches: Sequence[Samples]) -> Samples:
+        """Return batches as one, one after another."""
+        if isinstance(batches[0], tuple):
+            return tuple(np.concatenate(parts) for parts in zip(*batches, strict=True))
+        return np.concatenate(batches)
+
     def place(self, batch: Samples, row: int) -> str:
         """Return the origin of a sample of a batch, in words, and whether it holds NaN or infinity."""
         one = _take(batch, slice(row, row + 1))
@@ -166,8 +173,12 @@ class FunctionInner:
         self, name: str, function: Any, w: Vector, batch: Samples, blocks: int, shape: tuple[int, ...]
     ) -> Array:
         """Average over the blocks, in as many calls as keep per-sample answers small."""
-        bounds = block_bounds(_count(batch), blocks)
-        most = max(1, _MAX_ENTRIES // int(np.prod(shape)))
+        count, most = _count(batch), self._most if len(shape) > 1 else _MAX_ENTRIES // shape[0] or 1
+        if blocks == 1 and count <= most:
+            mean: Array = np.add.reduce(_evaluate(name, function, w, batch, shape), axis=0)
+            mean /= count
+            return mean[None]
+        bounds = block_bounds(count, blocks)
         if bounds[-1] <= most:
             terms = _evaluate(name, function, w, batch, shape)
             sums = np.add.reduceat(terms, bounds[:-1], axis=0)
@@ -186,6 +197,8 @@ def _evaluate(name: str, function: Any, w: Vector, samples: Samples, shape: tupl
 
 
 def _check_returned(call: str, returned: Any, shape: tuple[int, ...], letters: str) -> Array:
+    if type(returned) is np.ndarray and returned.shape == shape and returned.dtype == np.float64:
+        return returned  # as most of a step's time would go into looking closer
     refuse_masks(**{call: returned})
     array = np.asarray(returned, dtype=np.float64)
     if array.shape != shape:

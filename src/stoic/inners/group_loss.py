@@ -1,6 +1,7 @@
 r"""Losses of a linear model, averaged over each group of rows: the inner part of group DRO."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
 from stoic.inners.named_losses import resolve_loss
 from stoic.inners.over_rows import OverRows, make_design
+from stoic.inners.row_squares import row_squares
 from stoic.inners.validation import check_by_column, check_matrix, check_scale, check_vector, check_weight
 from stoic.losses import Loss
 from stoic.protocols import Array, Vector
@@ -145,6 +147,41 @@ class GroupLoss(OverRows):
         other._design = make_design(X, intercept=self.intercept)  # noqa: SLF001 - of its own kind
         return other
 
+    def with_weight(self, weight: Vector) -> "GroupLoss":
+        """Return the same rows with other weights, a positive one in each group."""
+        other = copy.copy(self)
+        other.grouped_rows = self.grouped_rows.with_weight(weight)
+        return other
+
+    def row_lengths(self) -> Vector:
+        """Return the length of each row, columns in units of their root mean square over all rows."""
+        design: Any = self._design
+        X = getattr(design, "plain", design).X  # of rows that were taken, X itself is not there
+        d = X.shape[1]
+        unit = np.sqrt(self.gram_diagonal(np.full(self.n_samples, 1.0 / self.n_samples))[:d])
+        unit = np.where((unit > 0.0) & np.isfinite(unit), unit, 1.0)
+        if self.center is not None and self.scale is not None:
+            squares = row_squares(X, self.center, self.scale * unit)
+        else:
+            squares = row_squares(X, np.zeros(d), unit)
+        return np.sqrt(squares + self.intercept)
+
+    def taken(self, rows: IntArray) -> "GroupLoss":
+        """Return some rows, at least one of positive weight in each group; they are copied."""
+        other = copy.copy(self)
+        other.X, other.y, other.n_samples = None, self.y[rows], len(rows)
+        weight = None if self.grouped_rows.weight is None else self.grouped_rows.weight[rows]
+        other.grouped_rows = GroupedRows(self.grouped_rows.codes[rows], self.n_groups, weight)
+        other._design = self._design.taken(rows)  # noqa: SLF001 - of its own kind
+        return other
+
+    def with_columns(self, columns: IntArray) -> "GroupLoss":
+        """Return the model of some coordinates of w, in ascending order; their columns are copied."""
+        other = copy.copy(self)
+        other.X, other._design = None, self._design.with_columns(columns)  # noqa: SLF001 - of its own kind
+        other.intercept = self.intercept and bool(len(columns)) and int(columns[-1]) == self.shape[1] - 1
+        return other
+
     def _checked_columns(self, center: Any, scale: Any) -> tuple[Vector | None, Vector | None]:
         """Return both, or neither where none is given."""
         if center is None and scale is None:
@@ -162,6 +199,11 @@ class GroupLoss(OverRows):
     def is_standardized(self) -> bool:
         """Whether the columns are (x - center) / scale, so that X alone is not what the model is of."""
         return self.scale is not None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the rows stand for a law that they are samples of: the sum over them is no goal of its own."""
+        return self.grouped_rows.is_fresh
 
     @property
     def n_groups(self) -> int:
@@ -185,6 +227,10 @@ class GroupLoss(OverRows):
         """
         return RowBatch(self.grouped_rows.draw(size, rng, groups))
 
+    def joined(self, batches: Sequence[RowBatch]) -> RowBatch:
+        """Return drawn batches as one, those of each group one after another."""
+        return RowBatch(np.concatenate([batch.rows for batch in batches], axis=1))
+
     def cost(self, size: int, groups: IntArray | None = None) -> int:
         """Return `size` times p, or times the number of some groups."""
         return (self.n_groups if groups is None else len(groups)) * size
@@ -203,9 +249,7 @@ class GroupLoss(OverRows):
         It is at most the mean loss above its least value, equal to it for square loss, and bounded where slopes
         are, however large a target: the size that a change of the loss is to be compared with.
         """
-        slopes = self.loss.derivative(self.predict(w, batch), self.y)
-        terms = self.weighed(np.square(slopes) / (2.0 * self.loss.curvature))
-        return sums_by(self.grouped_rows.codes, terms, self.n_groups)
+        return self.steepness_at(self.predict(w, batch))
 
     def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the derivatives of the losses, of shape (blocks, p, d)."""
@@ -231,8 +275,39 @@ class GroupLoss(OverRows):
         return self.combine(self._curvatures(w, batch, q) * self.predict(v, batch), batch)
 
     def _curvatures(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
-        second: Any = self.loss.second_derivative  # type: ignore[attr-defined]  # the solver asks for it
-        return self.weighed(second(self.predict(w, batch), self.y)) * q.take(self.grouped_rows.codes)
+        return self.curvatures_at(self.predict(w, batch)) * q.take(self.grouped_rows.codes)
+
+    def curvatures_at(self, prediction: Vector, blend: float = 0.0) -> Vector:
+        """Return the second derivatives of the losses in the predictions of all rows, times the rows' shares.
+
+        Where one is zero, `blend` of ℓ′/(t − y) takes its place: all of it is the curvature of a parabola above
+        the loss, as in iteratively reweighted least squares.
+        """
+        second: Any = self.loss.second_derivative(prediction, self.y)  # type: ignore[attr-defined]
+        if blend > 0.0 and not second.all():
+            residual = prediction - self.y
+            outside = (second == 0.0) & (residual != 0.0)
+            slopes = self.loss.derivative(prediction, self.y)
+            second = np.where(outside, blend * slopes / np.where(outside, residual, 1.0), second)
+        return self.weighed(second)
+
+    def bent(self, curvatures: Vector, change: Vector) -> Vector:
+        """Return what a change of the predictions of all rows adds to `slopes_at`, to first order."""
+        return curvatures * change
+
+    def hessian_at(self, curvatures: Vector, q: Vector) -> Array:
+        """Return `hessian` at given curvatures."""
+        return self.gram(curvatures * q.take(self.grouped_rows.codes))
+
+    def diagonal_at(self, curvatures: Vector, q: Vector) -> Vector:
+        """Return `hessian_diagonal` at given curvatures."""
+        return self.gram_diagonal(curvatures * q.take(self.grouped_rows.codes))
+
+    def steepness_at(self, prediction: Vector) -> Vector:
+        """Return `steepness` at given predictions."""
+        slopes = self.loss.derivative(prediction, self.y)
+        terms = self.weighed(np.square(slopes) / (2.0 * self.loss.curvature))
+        return sums_by(self.grouped_rows.codes, terms, self.n_groups)
 
     def means_of(self, c: Array, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the rows times `c`, of shape (blocks, p, d); sums, of all rows."""

@@ -1,5 +1,6 @@
 r"""Cross-entropies of a linear softmax model, averaged over each group of rows."""
 
+import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -105,7 +106,11 @@ class GroupSoftmax:
 
     def value(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the cross-entropies, of shape (blocks, p)."""
-        losses = self._losses(w, batch)
+        return self.value_at(self.predict(w, batch), batch, blocks)
+
+    def value_at(self, prediction: Array, batch: RowBatch, blocks: int = 1) -> Array:
+        """Return `value` at given predictions."""
+        losses = self._losses(prediction, batch)
         if batch.rows is not None:
             return means_over_blocks(losses, blocks)
         require_one_block(blocks)
@@ -114,26 +119,31 @@ class GroupSoftmax:
 
     def losses(self, w: Vector) -> Vector:
         """Return the loss of each row."""
-        return self._losses(w, self.everything())
+        everything = self.everything()
+        return self._losses(self.predict(w, everything), everything)
 
     def jacobian(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the derivatives, of shape (blocks, p, dK)."""
-        slopes = self._slopes(w, batch)
+        slopes = self.slopes_at(self.predict(w, batch), batch)
         columns = [self.one.means_of(slopes[..., k], batch, blocks) for k in range(self.n_classes)]
         means = np.stack(columns, axis=-1)
         return means.reshape(*means.shape[:2], -1)
 
     def vjp(self, w: Vector, batch: RowBatch, q: Vector) -> Vector:
         """Return zᵀq for the mean Jacobian z of the batch."""
-        slopes = self._slopes(w, batch)
+        slopes = self.slopes_at(self.predict(w, batch), batch)
         if batch.rows is not None:
             return self.combine(slopes * (q / slopes.shape[1])[:, None, None], batch)
         return self.combine(slopes * q.take(self.one.grouped_rows.codes)[:, None], batch)
 
     def hessian(self, w: Vector, batch: RowBatch, q: Vector) -> Array:
         """Return Σ q_i ∇²g_i(w) for the batch of all rows, of shape (dK, dK)."""
+        return self.hessian_at(self.curvatures_at(self.predict(w, batch)), q)
+
+    def hessian_at(self, curvatures: Array, q: Vector) -> Array:
+        """Return `hessian` at given probabilities."""
         K, d = self.n_classes, self.one.shape[1]
-        share, weight = softmax(self.predict(w, batch), axis=-1), self._weights(q)
+        share, weight = curvatures, self._weights(q)
         hessian = np.empty((d, K, d, K))
         for k in range(K):
             for other in range(k + 1):
@@ -143,21 +153,40 @@ class GroupSoftmax:
 
     def hessian_product(self, w: Vector, batch: RowBatch, q: Vector, v: Vector) -> Vector:
         """Return the product of `hessian` with v, without forming the matrix."""
-        share, moved = softmax(self.predict(w, batch), axis=-1), self.predict(v, batch)
-        centered = moved - (share * moved).sum(axis=-1, keepdims=True)
-        return self.combine(self._weights(q)[:, None] * share * centered, batch)
+        bent = self.bent(self.curvatures_at(self.predict(w, batch)), self.predict(v, batch))
+        return self.combine(bent * q.take(self.one.grouped_rows.codes)[:, None], batch)
+
+    def diagonal_at(self, curvatures: Array, q: Vector) -> Vector:
+        """Return the diagonal of `hessian` at given probabilities."""
+        c = self._weights(q)[:, None] * curvatures * (1.0 - curvatures)
+        return np.stack([self.one.gram_diagonal(one) for one in c.T.copy()], axis=-1).ravel()
+
+    def curvatures_at(self, prediction: Array, blend: float = 0.0) -> Array:  # noqa: ARG002 - they are positive
+        """Return the probabilities of all classes, of which second derivatives are made."""
+        share: Array = softmax(prediction, axis=-1)
+        return share
+
+    def bent(self, curvatures: Array, change: Array) -> Array:
+        """Return what a change of the predictions of all rows adds to `slopes_at`, to first order."""
+        centered = change - (curvatures * change).sum(axis=-1, keepdims=True)
+        return np.asarray(self.one.grouped_rows.shares[:, None] * curvatures * centered)
 
     def _weights(self, q: Vector) -> Vector:
         rows = self.one.grouped_rows
         return rows.shares * q.take(rows.codes)
+
+    def taken(self, rows: Any) -> "GroupSoftmax":
+        """Return some rows, at least one of positive weight in each group; they are copied."""
+        other = copy.copy(self)
+        other.one, other.y, other.n_samples = self.one.taken(rows), self.y[rows], len(rows)
+        return other
 
     def predict(self, w: Vector, batch: RowBatch) -> Array:
         """Return the scores of all classes, on the last axis. They are linear in w."""
         W = w.reshape(-1, self.n_classes)
         return np.stack([self.one.predict(column, batch) for column in W.T.copy()], axis=-1)
 
-    def _losses(self, w: Vector, batch: RowBatch) -> Array:
-        scores = self.predict(w, batch)
+    def _losses(self, scores: Array, batch: RowBatch) -> Array:
         own = np.take_along_axis(scores, self._classes(batch)[..., None], axis=-1)[..., 0]
         return np.asarray(logsumexp(scores, axis=-1) - own)
 
@@ -166,9 +195,9 @@ class GroupSoftmax:
         columns = [self.one.combine(np.ascontiguousarray(c[..., k]), batch) for k in range(self.n_classes)]
         return np.stack(columns, axis=-1).ravel()
 
-    def _slopes(self, w: Vector, batch: RowBatch) -> Array:
+    def slopes_at(self, prediction: Array, batch: RowBatch) -> Array:
         """Return the derivatives of the losses in the scores; for all rows times the rows' shares."""
-        slopes: Array = softmax(self.predict(w, batch), axis=-1)
+        slopes: Array = softmax(prediction, axis=-1)
         slopes -= np.arange(self.n_classes) == self._classes(batch)[..., None]
         return slopes if batch.rows is not None else slopes * self.one.grouped_rows.shares[:, None]
 

@@ -1,5 +1,6 @@
 """Rows in groups: their weights, and draws with replacement from each group."""
 
+import copy
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,9 @@ class GroupedRows:
         Row weights >= 0, with a positive one in each group. Rows are drawn in proportion to them.
     """
 
+    is_fresh: bool = False
+    """Whether rows stand for a law that they are samples of: the sum over them is then no goal of its own."""
+
     def __init__(self, codes: IntArray, n_groups: int, weight: Vector | None = None) -> None:
         self.codes = codes
         self.sizes = np.bincount(codes, minlength=n_groups)
@@ -38,6 +42,14 @@ class GroupedRows:
         self._numbers = np.arange(n_groups, dtype=np.float64)[:, None]
         self._widths = self.sizes.astype(np.float64)[:, None]
         self._firsts = self.offsets[:-1, None]
+
+    def with_weight(self, weight: Vector) -> "GroupedRows":
+        """Return the same groups of rows with other weights."""
+        other = copy.copy(self)
+        other.weight = weight
+        for name in ("shares", "_cumulative"):
+            vars(other).pop(name, None)
+        return other
 
     @property
     def n_groups(self) -> int:

@@ -1,5 +1,6 @@
 """An inner part that counts what is drawn and evaluated, and never draws beyond the budget."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, cast
@@ -59,6 +60,7 @@ class Metered:
         self.evaluations = 0
         self.kept: list[Drawn] = []
         self.is_keeping = False
+        self.deadline = math.inf  # by `time.perf_counter`, for steps that take long
 
     @property
     def inner(self) -> AnyInner:
@@ -119,8 +121,9 @@ class Metered:
             cost = self.cost(size, groups)
             self._spend(cost)
             return Drawn(cast("DrawsGroups[Any]", self._inner).draw(size, rng, groups), cost, [], size)
-        self._spend(self.cost(size))
-        drawn = Drawn(self._inner.draw(size, rng), self.cost(size), [], size)
+        cost = self._inner.cost(size)
+        self._spend(cost)
+        drawn = Drawn(self._inner.draw(size, rng), cost, [], size)
         if self.is_keeping:
             self.keep(drawn.batch, size)
         return drawn
@@ -148,11 +151,14 @@ class Metered:
 
     def count(self, w: Vector, drawn: Drawn) -> None:
         """Count the evaluation of a batch at w, once for each point."""
-        alive = [point for point in drawn.points if point() is not None]
+        points = drawn.points
+        if points and points[-1]() is w:  # as in most steps
+            return
+        alive = [point for point in points if point() is not None]
         if not any(w is point() for point in alive):
             alive.append(ref(w))
             self.evaluations += drawn.size
-        drawn.points[:] = alive
+        points[:] = alive
 
     def value(self, w: Vector, batch: Drawn, blocks: int = 1) -> Array:
         """Return the block means of g(w; ξ)."""

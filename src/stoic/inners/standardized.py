@@ -59,6 +59,18 @@ class StandardizedDesign:
         np.maximum(inside, 0.0, out=inside)  # but for rounding
         return squares if self.intercept else np.ascontiguousarray(inside)
 
+    def taken(self, rows: IntArray) -> "StandardizedDesign":
+        """Return the design of some rows, copied."""
+        return StandardizedDesign(self.plain.taken(rows), self.center, self.scale, intercept=self.intercept)
+
+    def with_columns(self, columns: IntArray) -> "StandardizedDesign":
+        """Return the design of some columns, copied; the last number may stand for the intercept."""
+        d = len(self.scale)
+        has_intercept = self.intercept and bool(len(columns)) and int(columns[-1]) == d
+        inside = columns[:-1] if has_intercept else columns
+        plain = self.plain.with_columns(np.append(inside, d))
+        return StandardizedDesign(plain, self.center[inside], self.scale[inside], intercept=has_intercept)
+
     def _standardized(self, sums: Array) -> Array:
         """Return sums of standardized rows, given those of the rows (x, 1), which are overwritten."""
         inside = sums[..., :-1]

@@ -24,9 +24,16 @@ from stoic.pilot import PilotRows, draw_pilot, measure_pilot, pilot_cost
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solve.hindsight import Hindsight, Outlook, split_draws
-from stoic.solve.messages import STEPS_ADVICE, cut_advice, divergence_advice, progress_advice, truncation_advice
+from stoic.solve.messages import (
+    STEPS_ADVICE,
+    STUCK_ADVICE,
+    cut_advice,
+    divergence_advice,
+    progress_advice,
+    truncation_advice,
+)
 from stoic.solve.progress import progress_bar
-from stoic.solve.requests import check_watchers, make_generator, resolve
+from stoic.solve.requests import check_watchers, make_generator, resolve, too_small_budget
 from stoic.solve.result import Record, Result
 from stoic.solvers import AnySolver, Method
 from stoic.solvers.base import UNBOUNDED, Settings, has_plan, plan_cost
@@ -77,7 +84,8 @@ def minimize(
     callback : function of a record, optional
         Called with each record of the history; raising ``StopIteration`` stops the solve.
     evaluate_every : int, optional
-        Samples between two records; by default a fiftieth of the budget.
+        Samples between two records, evaluations where all data are drawn once (`newton`); by default a fiftieth of
+        the budget.
     tol : float, optional
         Stop when the answer moved by less than tol·max(1, ‖w‖) at three records in a row; records at which a
         solver had not updated its answer are passed over.
@@ -129,7 +137,8 @@ def minimize(
     deadline = math.inf
     if max_seconds is not None:
         deadline = time.perf_counter() + check_positive("max_seconds", max_seconds)
-    chosen = resolve(method)
+    asked = resolve(method)
+    chosen = asked.for_problem(problem, budget, engine) if hasattr(asked, "for_problem") else asked
     chosen.check(problem)
     check_watchers(observers, callback)
     if engine not in ENGINES:
@@ -137,14 +146,11 @@ def minimize(
     run = _Run(problem, budget, problem.start(w0), make_generator(seed), dict(observers or {}), callback, tol)
     try:
         with progress_bar(budget, visible=verbose) as show:
-            run.start(chosen, delta, engine)
+            run.start(chosen, asked, delta, engine)
             is_watched = verbose or max_seconds is not None
             run.go(every, chunk_size if is_watched else UNBOUNDED, deadline, show)
     except BudgetSpent as spent:
-        raise InvalidParameter(
-            f"budget={budget} is below the {spent.needed} samples that {type(chosen).__name__} draws "
-            f"before its first step is done; use budget >= {spent.needed}."
-        ) from None
+        raise InvalidParameter(too_small_budget(budget, spent.needed, chosen)) from None
     return run.result()
 
 
@@ -165,15 +171,15 @@ class _Run:
         self.meter = Metered(problem.inner, budget, w0)
         self.problem = problem.watched().with_inner(self.meter)
         self.rng, self.observers, self.callback, self.tol = rng, observers, callback, tol
-        self.seconds, self.quiet, self.recorded_samples = 0.0, 0, -1
+        self.seconds, self.quiet, self.recorded_count = 0.0, 0, -1
         self.history: list[Record] = []
         self.pilot_rows = PilotRows([], [])
         self.hindsight, self.shares_to_keep = Hindsight(problem, w0, budget), [0.25, 0.5]
 
-    def start(self, method: Method, delta: float, engine: str) -> None:
+    def start(self, method: Method, asked: Method, delta: float, engine: str) -> None:
         """Choose open settings from a pilot, and start the solver."""
         began, w0 = time.perf_counter(), self.w0
-        self.asked = self.method = method
+        self.asked, self.method = asked, method
         self.last, self.answer, self.delta = w0, w0, delta
         try:
             with np.errstate(all="ignore"):
@@ -210,17 +216,27 @@ class _Run:
 
     def go(self, every: int, chunk_size: int, deadline: float, show: Callable[[int, str], None]) -> None:
         """Run chunks until the solver, the budget, the clock, the callback or the user ends it."""
+        self.meter.deadline, chunk_size = deadline, 1 if self._draws_once else chunk_size
         try:
             while self.chunk.ending is None:
-                mark = (self.meter.samples // every + 1) * every
-                while self.chunk.ending is None and self.meter.samples < mark:
+                mark = (self._counted // every + 1) * every
+                while self.chunk.ending is None and self._counted < mark:
                     self._advance(Limits(min(mark, self._next_look()), chunk_size, deadline))
                     show(self.meter.samples, f"stage {self.chunk.stage + 1}")
-                if self.meter.samples != self.recorded_samples:
+                if self._counted != self.recorded_count:
                     self._observe()
         except KeyboardInterrupt:  # while observing
             self.chunk = self.chunk._replace(ending=Status.INTERRUPTED)
         _log.info("%s %d samples", self.chunk.ending, self.meter.samples)
+
+    @property
+    def _counted(self) -> int:
+        """What is counted between records: samples, or evaluations where all data are drawn once."""
+        return self.meter.evaluations if self._draws_once else self.meter.samples
+
+    @property
+    def _draws_once(self) -> bool:
+        return bool(getattr(self.method, "uses_all_data", False))
 
     def _next_look(self) -> int:
         """Keep the answers after a quarter and half of the run, and return when there is one to be kept next."""
@@ -245,7 +261,7 @@ class _Run:
         is_watched = bool(self.observers) or self.tol is not None  # only then has the answer to be known
         record = {**self._record(), **self._gap(), **(self._look() if is_watched else {})}
         self.history.append(record)
-        self.recorded, self.recorded_samples = self.chunk, self.meter.samples
+        self.recorded, self.recorded_count = self.chunk, self._counted
         if self.chunk.ending is None and self.quiet >= _QUIET_EVALUATIONS:
             self.chunk = self.chunk._replace(ending=Status.CONVERGED)
         if self.callback is not None:
@@ -267,12 +283,12 @@ class _Run:
         return {name: float(observe(w)) for name, observe in self.observers.items()}
 
     def _gap(self) -> Record:
-        """Return the duality gap where each step goes through all data.
-
-        It is a bound for certain only where f∘g is known to be convex; elsewhere it is left to certificates.
-        """
-        if not getattr(self.solver, "uses_all_data", False) or unknown_convexity(self.given):
+        """Return the duality gap where each step uses all data and f∘g is convex; inf where it can wait."""
+        if not self._draws_once or unknown_convexity(self.given):
             return {}
+        solver, is_awaited = self.solver, self.callback is not None or self.chunk.ending is not None
+        if not is_awaited and isinstance(solver, Settings) and not solver.looks_often(self.given):
+            return {"duality_gap": math.inf}
         return {"duality_gap": duality_gap(self.given, self._answer())}
 
     def _answer(self) -> Vector:
@@ -299,7 +315,7 @@ class _Run:
         parts = [
             f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples.",
             cut_advice(self.needed) if status is Status.PLAN_CUT else "",
-            STEPS_ADVICE if status is Status.STEPS_SPENT else "",
+            self._short_advice() if status is Status.STEPS_SPENT else "",
             divergence_advice(outlook) if status is Status.DIVERGED else progress_advice(outlook),
             truncation_advice(self.history),
         ]
@@ -318,6 +334,10 @@ class _Run:
             outlook=outlook,
             certifier=partial(certify_answer, self.given, w.copy(), self.delta, self.meter.budget),
         )
+
+    def _short_advice(self) -> str:
+        """Return advice where the steps have ended before the optimum was known to be reached."""
+        return STEPS_ADVICE if hasattr(self.solver, "n_steps") else STUCK_ADVICE
 
     def _judged(self, w: Vector) -> tuple[Status, Outlook]:
         """Return the status of the run and, where it ended by itself, its outlook."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.special import stdtrit
@@ -18,6 +18,7 @@ from stoic.problem import Problem
 from stoic.protocols import Vector
 
 _FEWEST = 3  # draws
+_SMALL = 256  # data points of a draw
 _ROUNDING = 1e-9  # of F: differences that mean nothing
 _HUGE = 1e300
 _TRIAL_STEPS = 20
@@ -139,6 +140,13 @@ class Hindsight:
         return moved * rate / (1.0 - rate)
 
     def _pooled(self, drawn: Sequence[Drawn]) -> Pooled:
+        """Return draws as one sample; small ones are joined first: each would be evaluated by itself."""
+        inner: Any = self.problem.inner
+        small = [one for one in drawn if one.size <= _SMALL]
+        if len(small) > 1 and hasattr(inner, "joined"):
+            batch = inner.joined([one.batch for one in small])
+            sizes = sum(one.size for one in small), sum(one.drawn or 1 for one in small)
+            drawn = [Drawn(batch, sizes[0], [], sizes[1]), *(one for one in drawn if one.size > _SMALL)]
         return Pooled([make_sample(self.problem, one.batch, one.drawn or 1) for one in drawn])
 
 

@@ -16,6 +16,7 @@ _NAMES = {"truncated_y": "values y", "truncated_z": "Jacobians z"}
 STEPS_ADVICE = (
     "Give more steps, n_steps=…, or a smoother problem: a higher temperature, a wider loss, columns of like scale."
 )
+STUCK_ADVICE = "No step along the derivatives lowers the objective: check the signs of the derivatives."
 _WORTH_SAYING = 0.2  # of the way down: what is left
 
 

@@ -46,3 +46,11 @@ def resolve(method: str | Method) -> Method:
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InvalidParameter(f"method={method!r} is unknown; {hint}Methods: {', '.join(sorted(METHODS))}.")
     return METHODS[method]()
+
+
+def too_small_budget(budget: int, needed: int, method: object) -> str:
+    """Return what is wrong with a budget below the first step, and what to do."""
+    return (
+        f"budget={budget} is below the {needed} samples that {type(method).__name__} draws "
+        f"before its first step is done; use budget >= {needed}."
+    )

@@ -178,6 +178,10 @@ class Settings:
         """Whether each step goes through all data, so that a duality gap costs little beside it."""
         return False
 
+    def looks_often(self, problem: Problem) -> bool:  # noqa: ARG002
+        """Whether a duality gap costs little beside a step; else the last record alone has one."""
+        return True
+
     def fell_short(self, state: Any) -> bool:  # noqa: ARG002
         """Whether the steps have ended before what the method promises was reached."""
         return False
@@ -201,8 +205,12 @@ def has_plan(method: Any) -> bool:
     stages = getattr(method, "stages", None)
     if stages is not None:
         return all(has_plan(getattr(stage, "solver", stage)) for stage in stages)
-    lengths = [getattr(method, name, 1) for name in ("n_steps", "n_stages")]
-    return hasattr(method, "n_steps") and AUTO not in lengths and UNBOUNDED not in lengths
+    lengths = [getattr(method, name, 1) for name in ("n_steps", "n_stages", "n_draws")]
+    return (
+        (hasattr(method, "n_steps") or hasattr(method, "n_draws"))
+        and AUTO not in lengths
+        and UNBOUNDED not in lengths
+    )
 
 
 def plan_cost(solver: Any, inner: AnyInner) -> int | None:

@@ -162,7 +162,6 @@ class RROSCGrowing(RROSC):
         return ROSC(**settings, levels=self.levels, truncates="samples")
 
 
-@method("auto")
 @method("rrosc-tracked")
 @dataclass(frozen=True)
 class RROSCTracked(RROSC):

@@ -33,6 +33,9 @@ _config, _types = _numba.core.config, _numba.types
 _log = logging.getLogger("stoic")
 _said: set[str] = set()
 
+_COMPILING = (
+    "stoic is compiling kernels for this kind of problem, once on this machine: 3 to 20 s of one processor"
+)
 _N_FOLDERS = 3  # the newest are kept, ours among them,
 _IDLE = 86_400.0  # and those used within a day: a cluster of many processor types may share one home
 _OWNERS = {0}  # beside the user: root, whose folder may come with an image
@@ -96,7 +99,7 @@ def allocating_kernel(function: Function) -> Function:
 
 
 def _cached(function: Function, **options: bool | set[str]) -> Function:
-    dispatcher = _numba.njit(nogil=True, error_model="numpy", **options)(function)
+    dispatcher = _numba.njit(nogil=True, no_cfunc_wrapper=True, error_model="numpy", **options)(function)
     if not _config.DISABLE_JIT:
         settings = {name: sorted(value) if isinstance(value, set) else value for name, value in options.items()}
         dispatcher._cache = _Cache(function, settings)  # noqa: SLF001 - what enable_caching() does, with our cache
@@ -170,7 +173,9 @@ class _Cache:
             found = _load(path, context)
             if found is None:
                 _prepare(path.parent)
-                _say_once("stoic is compiling kernels for this kind of problem, once on this machine: 5 to 20 s")
+                _say_once(
+                    "stoic is compiling kernels for this kind of problem, once on this machine: 3 to 20 s of one processor"
+                )
         except OSError as error:
             _say_not_kept(error)
             return None
@@ -264,7 +269,7 @@ def _prepare(folder: Path) -> None:
 def _say_not_kept(error: OSError) -> None:
     # An error of the system has a strerror, our own only a text.
     reason = f"{error.strerror}; STOIC_CACHE_DIR may name another folder" if error.strerror else error
-    _say_once("stoic is compiling kernels, 5 to 20 s in every process: %s", reason)
+    _say_once("stoic is compiling kernels, 3 to 20 s of one processor in every process: %s", reason)
 
 
 def _say_once(message: str, *details: object) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from stoic.reports.html import Chart, Html, element, figure_of, finite, joined, switch, table
 from stoic.reports.page import Chapter
 from stoic.reports.words import label, listed
-from stoic.studies.confidence.methods import BASELINE
 from stoic.studies.confidence.results import MethodRuns, Rate, TailsResults
 from stoic.studies.confidence.tables import (
     FAILURE_HEAD,
@@ -152,9 +151,9 @@ def _summary(results: TailsResults) -> Html:
     parts = []
     for setting in results.settings:
         summary = Summary(results, setting)
-        best = [place for place, one in enumerate(summary.samples) if one.method == BASELINE]
+        best = [place for place, one in enumerate(summary.samples) if one.method == results.baseline_method]
         parts.append(table(setting.name, summary.head, summary.rows(), best=best))
-    return joined([*parts, element("p", f"{NOTE} {label(BASELINE)} is set off.", class_="note")])
+    return joined([*parts, element("p", f"{NOTE} {label(results.baseline_method)} is set off.", class_="note")])
 
 
 def _laws(results: TailsResults) -> Html:

@@ -161,6 +161,7 @@ def median_gaps(results: TailsResults, noise: str, ax: "Axes | None" = None) -> 
         samples = np.array([found.samples[place] for place in finite], dtype=float)
         style = _style(results.methods, found.method)
         _line(axes, samples, [found.medians[place] for place in finite], style, label=_slope(found))
+    _draw_limit(axes, results, noise, sorted({n for found in rates for n in found.samples}))
     _finish(axes, "", "median of F(w) − F*")
     if not np.isfinite([band.value for found in results.rates for band in found.medians]).any():
         axes.set_ylim(0.1, 10.0)
@@ -179,6 +180,15 @@ def median_gaps(results: TailsResults, noise: str, ax: "Axes | None" = None) -> 
         borderaxespad=0.2,
     )
     return axes
+
+
+def _draw_limit(axes: "Axes", results: TailsResults, noise: str, lengths: Sequence[int]) -> None:
+    """Draw the least mean gap that samples allow, where there is one."""
+    limits = [LawSetting(noise, "labels", n).law(results.spec).limit(n) for n in lengths]
+    if np.isfinite(limits).all() and limits:
+        axes.plot(
+            lengths, limits, color="0.5", linewidth=0.9, linestyle=(0, (1.0, 2.0)), label="limit of the mean"
+        )
 
 
 def _slope(found: Rate) -> str:

@@ -14,6 +14,7 @@ ALONE = "rrosc-m1"
 """RROSC with one sample of each group in a step."""
 
 OURS: dict[str, Callable[[], Any]] = {
+    "auto": METHODS["auto"],
     "rrosc-tracked": METHODS["rrosc-tracked"],
     "rrosc-growing": METHODS["rrosc-growing"],
     "rrosc": METHODS["rrosc"],
@@ -28,8 +29,8 @@ RIVALS = ("rmscg", "asc-pg", "rcivr", "scgd", "clipped-sgd", "prox-boost")
 PLAIN_RIVALS = ("asc-pg", "rcivr", "scgd", "rmscg")
 """Rivals that have no defense against heavy tails."""
 
-BASELINE = "rrosc-tracked"
-"""The method that the others are compared with."""
+BASELINES = ("auto", "rrosc-tracked")
+"""The method that the others are compared with: the first of these that was run."""
 
 
 def method_of(name: str, step: float) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stoic.protocols import Vector
-from stoic.studies.confidence.methods import BASELINE, PLAIN_RIVALS
+from stoic.studies.confidence.methods import BASELINES, PLAIN_RIVALS
 from stoic.studies.confidence.quantiles import Band, growth, quantile_band, rate, ratio_band, shown_deltas
 from stoic.studies.confidence.runs import LawSetting, MethodCell, rate_settings_of
 from stoic.studies.confidence.spec import TailsSpec
@@ -41,6 +41,11 @@ class MethodRuns:
     def quantiles(self) -> dict[float, Band]:
         """The quantiles that the number of runs can show, by δ."""
         return {delta: quantile_band(self.gaps, delta) for delta in shown_deltas(len(self.gaps))}
+
+    def efficiency(self, spec: TailsSpec) -> float:
+        """Return the mean gap over the least that there is (`GroupLaw.limit`); NaN where that says nothing."""
+        limit = self.setting.law(spec).limit(self.setting.samples)
+        return float(np.mean(self.gaps)) / limit if np.isfinite(limit) else np.nan
 
     @cached_property
     def growth(self) -> Band | None:
@@ -84,9 +89,14 @@ class TailsResults(NamedTuple):
         fewest = min(len(sample.gaps) for sample in self.settings[setting])
         return min(shown_deltas(fewest, SHOWN), default=SHOWN[0])
 
+    @property
+    def baseline_method(self) -> str:
+        """The name of the method that others are compared with."""
+        return next((name for name in BASELINES if name in self.spec.methods), BASELINES[0])
+
     def baseline(self, setting: LawSetting) -> MethodRuns | None:
         """Return the runs that others are compared with, if there are some."""
-        return next((one for one in self.settings[setting] if one.method == BASELINE), None)
+        return next((one for one in self.settings[setting] if one.method == self.baseline_method), None)
 
     def best_rival(self, setting: LawSetting) -> MethodRuns | None:
         """Return the rival without a defense that has the lowest of the deepest quantiles, if there are some."""

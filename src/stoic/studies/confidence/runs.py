@@ -139,9 +139,8 @@ def _outcome(law: GroupLaw, problem: Problem, cell: MethodCell, rng: np.random.G
     inner.grouped_rows.rewind(0, rng)
     try:
         with np.errstate(all="ignore"):
-            result = minimize(
-                problem, method_of(*cell), budget, seed=rng, engine="compiled", evaluate_every=budget
-            )
+            engine: Literal["auto", "compiled"] = "auto" if cell.method == "auto" else "compiled"
+            result = minimize(problem, method_of(*cell), budget, seed=rng, engine=engine, evaluate_every=budget)
             gap = law.gap(result.w)
     except Exception as error:  # it is stored and shown, and the other runs go on
         return GapOutcome(np.inf, "failed", f"{type(error).__name__}: {error}")

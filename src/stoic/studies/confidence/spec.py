@@ -42,7 +42,7 @@ class TailsSpec(StudySettings):
     seed : int
     """
 
-    noises: tuple[str, ...] = tuple(UNIT_NOISES)
+    noises: tuple[str, ...] = ("gaussian", "t4.5", "t2.5", "pareto2.5", "lognormal")
     places: tuple[Place, ...] = ("labels", "features", "both")
     methods: tuple[str, ...] = (*(name for name in OURS if name != ALONE), *RIVALS)
     runs: CountField = 2000
@@ -50,7 +50,7 @@ class TailsSpec(StudySettings):
     rates: tuple[CountField, ...] = (10_000, 20_000, 40_000, 100_000, 200_000, 400_000)
     rate_runs: CountField = 200
     rate_noises: tuple[str, ...] = ("gaussian", "t4.5", "t2.5")
-    rate_methods: tuple[str, ...] = ("rrosc-tracked", "rrosc-growing", ALONE)
+    rate_methods: tuple[str, ...] = ("auto", "rrosc-tracked", "rrosc-growing", ALONE)
     steps: tuple[PositiveField, ...] = HALF_DECADES
     tune_runs: CountField = 50
     deviations: tuple[PositiveField, ...] = GroupLaw.deviations

@@ -1,12 +1,13 @@
 """Tables of a confidence study: every quantile for programs, a summary for people."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from stoic.reports.text_tables import Row, as_csv, in_columns, markdown_table
 from stoic.reports.words import counted, label, listed, percent
 from stoic.storage.atomic import replace_file
-from stoic.studies.confidence.methods import BASELINE, PLAIN_RIVALS
+from stoic.studies.confidence.methods import PLAIN_RIVALS
 from stoic.studies.confidence.quantiles import Band
 from stoic.studies.confidence.results import SHOWN, MethodRuns, TailsResults
 from stoic.studies.confidence.runs import LawSetting
@@ -25,7 +26,8 @@ NOTE = (
     "Gaps F(w) − F* at the end of independent runs; a run that diverged counts as infinite. In brackets: 95 % "
     "bands, from order statistics for quantiles and ratios, from resampled runs for growth and slopes; ∞ where "
     "there are too few runs for an upper end, a dash where there are too few for the number. Growth: the exponent "
-    "k of log(1/δ)^k along the quantiles from 0.9 on."
+    "k of log(1/δ)^k along the quantiles from 0.9 on. Efficiency: the mean gap over the least that so many samples "
+    "allow, tr(H⁻¹Σ)/(2n); a dash where that needs moments which the noise does not have."
 )
 
 
@@ -64,7 +66,8 @@ class Summary:
     """
 
     def __init__(self, results: TailsResults, setting: LawSetting) -> None:
-        self.steps, self.samples = results.spec.steps, results.settings[setting]
+        self.spec, self.samples = results.spec, results.settings[setting]
+        self.compared_with = results.baseline_method
         self.deepest = results.deepest(setting)
         self.baseline = results.baseline(setting)
         self.deltas = [delta for delta in SHOWN if any(delta in one.quantiles for one in self.samples)]
@@ -78,8 +81,9 @@ class Summary:
             "step",
             *map(name_of, self.deltas),
             f"{last} / median",
-            f"{last} / {label(BASELINE)}'s",
+            f"{last} / {label(self.compared_with)}'s",
             "growth",
+            "efficiency",
             "truncated y, z",
             "diverged",
         ]
@@ -103,6 +107,7 @@ class Summary:
             in_words(one.over(one, last, 0.5)) if there and last < 0.5 else "–",
             self._over_baseline(one) if there else "–",
             in_words(one.growth),
+            _efficiency(one.efficiency(self.spec)),
             f"{percent(one.truncated_y)}, {percent(one.truncated_z)}",
             _diverged(one),
         ]
@@ -110,13 +115,17 @@ class Summary:
     def _step(self, step: float) -> str:
         if step == UNTUNED:
             return "–"
-        ends = {min(self.steps), max(self.steps)}
+        ends = {min(self.spec.steps), max(self.spec.steps)}
         return f"{step:g}" + (" (end of the grid)" if step in ends and len(ends) > 1 else "")
 
     def _over_baseline(self, one: MethodRuns) -> str:
         if self.baseline is None or self.deepest not in self.baseline.quantiles:
             return "–"
         return "1" if one is self.baseline else in_words(one.over(self.baseline, self.deepest))
+
+
+def _efficiency(value: float) -> str:
+    return "–" if math.isnan(value) else short(value)
 
 
 def _diverged(one: MethodRuns) -> str:
@@ -127,7 +136,7 @@ def _diverged(one: MethodRuns) -> str:
 def rival_caption(results: TailsResults) -> str:
     """Return the caption of the table of rivals."""
     names = listed([label(name) for name in results.spec.methods if name in PLAIN_RIVALS])
-    return f"The best of {names}, by its last quantile: quantiles over those of {label(BASELINE)}"
+    return f"The best of {names}, by its last quantile: quantiles over those of {label(results.baseline_method)}"
 
 
 def rival_head(results: TailsResults) -> list[str]:

@@ -97,7 +97,9 @@ class Spec(StudySettings):
         for name in methods:
             if name not in METHODS:
                 raise ValueError(f"{name!r} is not a method; methods: {', '.join(sorted(METHODS))}")
-            if not {"step_size", "steps"} & {field.name for field in fields(cast("Any", METHODS[name]()))}:
+            if name != "auto" and not {"step_size", "steps"} & {
+                field.name for field in fields(cast("Any", METHODS[name]()))
+            }:
                 raise ValueError(f"{name!r} has no step size to choose from a grid")
         return methods
 

@@ -1,0 +1,3 @@
+"""The robust sample average: draws are kept, and their truncated means are minimized by Newton's method."""
+
+from stoic.solvers.sample_average.solver import SampleAverage as SampleAverage

@@ -1,0 +1,169 @@
+"""Newton's method as it is on large data: parts of the rows, kept matrices, working sets, threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize as scipy_minimize
+
+import stoic
+from stoic.inners import parted
+from stoic.inners.parted import Parted
+from stoic.regularizers import Anchored
+from stoic.solvers import newton, newton_levels, newton_sets, newton_steps
+
+N, D = 3000, 12
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, D)) * np.linspace(0.2, 2.0, D)
+GROUPS = np.arange(N) % 3
+Y = X @ RNG.standard_normal(D) + (1 + GROUPS) * RNG.standard_t(2.5, N)
+WIDE = sp.random_array((400, 1500), density=0.05, rng=RNG, format="csr")
+WIDE_Y = WIDE @ np.where(np.arange(1500) < 20, 2.0, 0.0) + 0.3 * RNG.standard_normal(400)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Take all data for large ones."""
+    for module in (newton, newton_steps, newton_levels):
+        monkeypatch.setattr(module, "LARGE", 1)
+    monkeypatch.setattr(newton_steps, "_KEEPS", 1)
+    monkeypatch.setattr(parted, "_PART", 500)
+
+
+def assert_optimal(problem, result, atol):
+    """Assert that a prox step from the answer leads to it, which is so at optima alone."""
+    assert result.status is stoic.Status.FINISHED
+    ahead = problem.regularizer.prox(result.w - problem.gradient(result.w), 1.0)
+    np.testing.assert_allclose(ahead, result.w, atol=atol)
+
+
+def problem_of(kind=np.asarray, loss="huber", outer=None, regularizer=None, **options):
+    y = np.sign(Y) if loss == "logistic" else Y
+    inner = stoic.GroupLoss(kind(X), y, GROUPS, loss=loss, **options)
+    return stoic.Problem(inner, outer or stoic.LogSumExp(0.5), regularizer or stoic.L2(1e-3))
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize(
+    "regularizer", [stoic.Zero(), stoic.L2(1e-3), stoic.L1(0.05), stoic.ElasticNet(0.05)], ids=repr
+)
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute", "quantile", "logistic"])
+@pytest.mark.parametrize(
+    "outer",
+    [stoic.LogSumExp(0.5, prior=[1, 2, 3], baseline=[0, 1, 0]), stoic.SmoothCVaR(0.5, 0.5), stoic.Linear()],
+)
+def test_kept_matrices_lead_to_the_optimum(outer, loss, regularizer):
+    problem = problem_of(loss=loss, outer=outer, regularizer=regularizer, intercept=True)
+    result = stoic.minimize(problem, stoic.Newton(gap=0.0), budget=N)
+    assert_optimal(problem, result, 1e-7)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize(
+    "kind",
+    [np.asarray, np.asfortranarray, lambda x: x.astype(np.float32), sp.csr_array],
+    ids=["C", "F", "32", "CSR"],
+)
+def test_storage_standardized_columns_and_anchors_do_not_matter(kind):
+    center, scale = X.mean(axis=0), X.std(axis=0)
+    problem = problem_of(kind, intercept=True, center=center, scale=scale)
+    anchored = problem.with_regularizer(Anchored(problem.regularizer, np.ones(D + 1), 0.1))
+    for one in (problem, anchored):
+        assert_optimal(one, stoic.minimize(one, stoic.Newton(gap=0.0), budget=N), 1e-7)
+
+
+@pytest.mark.usefixtures("large")
+def test_the_optimum_is_that_of_an_independent_solver():
+    problem = problem_of(loss="huber")
+    found = scipy_minimize(
+        lambda w: (problem.objective(w), problem.gradient(w)), np.zeros(D), jac=True, method="BFGS", tol=1e-9
+    )
+    result = stoic.minimize(problem, "newton", budget=N)
+    assert problem.objective(result.w) <= found.fun * (1.0 + 1e-9)
+    np.testing.assert_allclose(problem.objective(result.w), found.fun, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_many_columns_start_from_a_part_of_the_rows(loss):
+    inner = stoic.GroupLoss(WIDE, WIDE_Y, np.arange(400) % 4, loss=loss)
+    problem = stoic.Problem(inner, stoic.LogSumExp(0.2), stoic.L2(1e-2))
+    assert_optimal(problem, stoic.minimize(problem, stoic.Newton(gap=0.0), budget=400), 1e-7)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("many", [500, 5])
+def test_working_sets_and_proximal_steps_find_the_non_zero_weights(loss, intercept, many, monkeypatch):
+    monkeypatch.setattr(newton_sets, "_FEWEST", 10)
+    monkeypatch.setattr(newton_sets, "_MANY", many)
+    inner = stoic.GroupLoss(WIDE, WIDE_Y, np.arange(400) % 4, loss=loss, intercept=intercept)
+    problem = stoic.Problem(inner, stoic.LogSumExp(0.2), stoic.ElasticNet(5e-3, l1_ratio=0.99))
+    result = stoic.minimize(problem, stoic.Newton(gap=0.0), budget=400)
+    assert_optimal(problem, result, 1e-8)
+    assert 0 < np.count_nonzero(result.w) < 200
+
+
+@pytest.mark.usefixtures("large")
+def test_a_gap_ends_the_steps_earlier_and_is_kept():
+    problem = problem_of(regularizer=stoic.L2(0.1))
+    whole, part = (stoic.minimize(problem, stoic.Newton(gap=gap), budget=N) for gap in (0.0, 1e-3))
+    assert part.n_steps < whole.n_steps
+    assert problem.objective(part.w) - problem.objective(whole.w) <= 1e-3 * problem.objective(np.zeros(D))
+    with pytest.raises(stoic.InvalidParameter, match="gap=-1"):
+        stoic.Newton(gap=-1)
+
+
+@pytest.mark.usefixtures("large")
+def test_the_data_are_drawn_once_and_a_late_solve_ends_within_a_step():
+    inner = stoic.GroupLoss(WIDE, WIDE_Y, loss="huber")
+    problem = stoic.Problem(inner, stoic.Linear(), stoic.L2(1e-6))
+    result = stoic.minimize(problem, "newton", budget=400, max_seconds=1e-9)
+    assert result.status is stoic.Status.TIME_LIMIT
+    assert result.samples <= 400
+    with pytest.raises(stoic.InvalidParameter, match="budget >= 400"):
+        stoic.minimize(problem, "newton", budget=399)
+
+
+def test_conjugate_gradients_end_after_a_product_where_the_time_is_over(monkeypatch):
+    inner = stoic.GroupLoss(WIDE, WIDE_Y, loss="squared")
+    problem = stoic.Problem(inner, stoic.Linear(), stoic.L2(1e-6))
+    solver, products = stoic.Newton(gap=0.0), []
+    monkeypatch.setattr(type(inner), "combine", counted(type(inner).combine, products))
+    state, _ = solver.step(problem, solver.init(problem, np.zeros(1500), None), None)
+    in_time = len(products)
+    products.clear()
+    monkeypatch.setattr("stoic.solvers.newton_sum.Sum.is_late", True)
+    state, _ = solver.step(problem, solver.init(problem, np.zeros(1500), None), None)
+    assert len(products) <= 3 < in_time
+    assert problem.objective(state.w) < problem.objective(np.zeros(1500))
+
+
+def counted(method, calls):
+    def call(*arguments):
+        calls.append(1)
+        return method(*arguments)
+
+    return call
+
+
+@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, lambda x: x.astype(np.float32), sp.csr_array])
+def test_products_in_parts_have_the_same_bits_for_any_number_of_threads(kind, monkeypatch):
+    monkeypatch.setattr(parted, "_PART", 500)
+    w, c, codes = RNG.standard_normal(D), RNG.standard_normal(N), GROUPS.astype(np.intp)
+    results = []
+    for threads in (1, 3):
+        parted._pool.cache_clear()
+        monkeypatch.setattr(parted, "_MOST_THREADS", threads)
+        monkeypatch.setattr(parted, "_processors", lambda: 8)
+        rows = Parted(kind(X))
+        assert len(rows.parts) > 4
+        results.append(
+            [rows.times(w), rows.transposed_times(c), rows.gram(c), rows.squares(c), rows.sums_by(codes, c, 3)]
+        )
+    parted._pool.cache_clear()
+    dense = kind(X).toarray() if sp.issparse(kind(X)) else kind(X).astype(float)
+    expected = [dense @ w, dense.T @ c, dense.T @ (c[:, None] * dense), c @ dense**2]
+    expected.append(np.stack([dense[codes == i].T @ c[codes == i] for i in range(3)]))
+    for one, other, right in zip(*results, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, right, rtol=1e-9, atol=1e-9)
