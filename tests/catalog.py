@@ -32,6 +32,8 @@ METHODS = (
     "clipped-sgd",
     "scsc",
     "alexr",
+    "sox",
+    "sox-tracked",
     "newton",
     "sample-average",
 )

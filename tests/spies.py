@@ -21,12 +21,14 @@ class Spy:
     n_samples = property(lambda self: self._inner.n_samples)
     n_unpenalized = property(lambda self: self._inner.n_unpenalized)
 
-    def cost(self, size):
-        return self._inner.cost(size)
+    draws_groups = property(lambda self: self._inner.draws_groups)
 
-    def draw(self, size, rng):
+    def cost(self, size, groups=None):
+        return self._inner.cost(size, groups)
+
+    def draw(self, size, rng, groups=None):
         self._called()
-        return self._drawn(self._inner.draw(size, rng))
+        return self._drawn(self._inner.draw(size, rng, groups))
 
     def everything(self):
         self._called()

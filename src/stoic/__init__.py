@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     )
     from stoic.solve.driver import minimize as minimize
     from stoic.solve.result import Result as Result
-    from stoic.solvers.alexr import ALEXR as ALEXR
+    from stoic.solvers.alexr import ALEXR as ALEXR, SOX as SOX
     from stoic.solvers.asc_pg import ASCPG as ASCPG
     from stoic.solvers.auto import Auto as Auto
     from stoic.solvers.base import AUTO as AUTO, METHODS as METHODS, PowerLaw as PowerLaw
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from stoic.solvers.scgd import SCGD as SCGD
     from stoic.solvers.scsc import SCSC as SCSC
     from stoic.solvers.tracked_rosc import TrackedROSC as TrackedROSC
+    from stoic.solvers.tracked_sox import TrackedSOX as TrackedSOX
     from stoic.theory.growing_batches import growing_plan as growing_plan
     from stoic.theory.plans import Constants as Constants, Plan as Plan
     from stoic.theory.theorems import theorem_1 as theorem_1, theorem_2 as theorem_2, theorem_3 as theorem_3
@@ -167,7 +168,8 @@ _HOMES = {
     ),
     "stoic.solve.driver": ("minimize",),
     "stoic.solve.result": ("Result",),
-    "stoic.solvers.alexr": ("ALEXR",),
+    "stoic.solvers.alexr": ("ALEXR", "SOX"),
+    "stoic.solvers.tracked_sox": ("TrackedSOX",),
     "stoic.solvers.asc_pg": ("ASCPG",),
     "stoic.solvers.auto": ("Auto",),
     "stoic.solvers.base": (

@@ -1,6 +1,6 @@
 """The protocols of the parts of a problem: `Outer` f, `Inner` g and `Regularizer` r of (1)."""
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Vector = NDArray[np.float64]
+IntArray = NDArray[np.intp]
 
 Batch = TypeVar("Batch")
 
@@ -94,4 +95,29 @@ class Inner(Protocol[Batch]):
         ...
 
 
+class DrawsGroups(Inner[Batch], Protocol[Batch]):
+    """An inner part whose outputs have samples of their own, so that some of them can be drawn without the others.
+
+    The capability is optional: a part has it if it says ``draws_groups = True``. A batch of k groups is evaluated
+    as any other, but stands for those outputs alone, in the order in which they were asked for: values have the
+    shape (blocks, k), Jacobians (blocks, k, d), and q has k entries. A group may be asked for twice; its samples
+    are then drawn twice.
+    """
+
+    draws_groups: ClassVar[bool] = True
+
+    def draw(self, size: int, rng: Generator, groups: IntArray | None = None) -> Batch:
+        """Draw `size` samples of each of some groups, given by their numbers; of each group by default."""
+        ...
+
+    def cost(self, size: int, groups: IntArray | None = None) -> int:
+        """Return the number of data points that ``draw(size, rng, groups)`` uses."""
+        ...
+
+
 AnyInner = Inner[Any]
+
+
+def draws_groups(inner: AnyInner) -> bool:
+    """Whether an inner part can draw some of its outputs without the others (see `DrawsGroups`)."""
+    return bool(getattr(inner, "draws_groups", False))

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from stoic import InvalidParameter
 from stoic.inners import FunctionInner, GroupLoss, GroupSoftmax, Moments
 from stoic.losses import Absolute, Huber, Quantile
+from stoic.protocols import draws_groups
 
 N, D = 60, 5
 RNG = np.random.default_rng(20240)
@@ -193,3 +195,67 @@ def test_dense_and_csr_agree_to_rounding_on_the_same_seed(dense, sparse_one):
             np.testing.assert_allclose(
                 getattr(one, method)(w, a), getattr(other, method)(w, b), rtol=1e-12, atol=1e-14
             )
+
+
+# --- some groups without the others ---
+
+SOME = np.array([2, 0, 2])
+DRAWS_GROUPS = [name for name, make in INNERS.items() if draws_groups(make()) and make().shape[0] == 3]
+by_group = pytest.mark.parametrize("name", DRAWS_GROUPS)
+
+
+def test_parts_over_rows_in_groups_draw_some_groups_and_no_others_do():
+    assert [name for name, make in INNERS.items() if isinstance(make(), GroupLoss | GroupSoftmax)] == [
+        name for name, make in INNERS.items() if draws_groups(make())
+    ]
+    assert len(DRAWS_GROUPS) > 15
+
+
+@by_group
+def test_a_batch_of_some_groups_is_evaluated_for_these_alone(name):
+    inner = INNERS[name]()
+    d, rng = inner.shape[1], np.random.default_rng(1)
+    w, q, batch = rng.normal(size=d), rng.normal(size=3), inner.draw(6, rng, groups=SOME)
+    assert inner.value(w, batch).shape == (1, 3)
+    assert inner.value(w, batch, 2).shape == (2, 3)
+    assert inner.jacobian(w, batch, 3).shape == (3, 3, d)
+    np.testing.assert_allclose(inner.vjp(w, batch, q), q @ inner.jacobian(w, batch)[0], rtol=1e-12, atol=1e-13)
+
+
+@by_group
+def test_rows_of_some_groups_have_the_law_of_those_groups(name):
+    """|mean − exact| <= 6 standard errors; by the normal limit a false alarm has probability 2e-7 in all."""
+    inner = INNERS[name]()
+    w = np.random.default_rng(1).normal(size=inner.shape[1])
+    samples = inner.value(w, inner.draw(4000, np.random.default_rng(8), groups=SOME), 4000)
+    error = samples.mean(axis=0) - inner.value(w, inner.everything())[0, SOME]
+    assert (np.abs(error) <= 6 * samples.std(axis=0) / np.sqrt(4000)).all()
+
+
+@by_group
+def test_all_groups_by_their_numbers_are_the_draw_of_all(name):
+    inner = INNERS[name]()
+    w = np.random.default_rng(1).normal(size=inner.shape[1])
+    one, other = (inner.draw(5, np.random.default_rng(2), groups=groups) for groups in (None, np.arange(3)))
+    np.testing.assert_array_equal(inner.value(w, one), inner.value(w, other))
+
+
+@by_group
+def test_the_cost_of_some_groups_is_the_number_of_their_data_points(name):
+    inner = INNERS[name]()
+    assert inner.cost(8, SOME) == 24 == np.size(inner.draw(8, np.random.default_rng(0), groups=SOME).rows)
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (np.array([0, 3]), "numbered from 0 to 2"),
+        (np.array([-1]), "numbered from 0 to 2"),
+        (np.array([], dtype=int), "not a nonempty array of the numbers of groups"),
+        (np.array([0.0]), "not a nonempty array of the numbers of groups"),
+        (np.array([[0]]), "not a nonempty array of the numbers of groups"),
+    ],
+)
+def test_groups_that_do_not_exist_are_refused(groups, words):
+    with pytest.raises(InvalidParameter, match=words):
+        INNERS["dense"]().draw(2, np.random.default_rng(0), groups=groups)

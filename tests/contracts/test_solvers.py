@@ -291,6 +291,9 @@ KEPT = [
     (stoic.RCIVR, {"step_size": 0.01}),
     (stoic.ClippedSGD, {"clip": 0.5, "batch_size": 2}),
     (stoic.ALEXR, {"weight": 0.4, "extrapolation": 0.2}),
+    (stoic.ALEXR, {"groups_per_step": 3, "importance": 0.2}),
+    (stoic.SOX, {"weight": 0.4, "groups_per_step": 2}),
+    (stoic.TrackedSOX, {"weights": stoic.PowerLaw(0.4, 1.0), "groups_per_step": 2, "batch_size": 3}),
     (stoic.RSMD, {"step_size": 0.01, "batch_size": 2, "radius": 3.0, "factor": 0.5}),
 ]
 

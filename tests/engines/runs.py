@@ -145,6 +145,11 @@ MAKERS = {
     "asc-pg": lambda problem, m, T, s: stoic.ASCPG(_law(s * STEP), _law(0.9, 0.5), m, T, "last"),
     "scsc": lambda problem, m, T, s: stoic.SCSC(_law(s * STEP), _law(0.5), m, T, "average"),
     "alexr": lambda problem, m, T, s: stoic.ALEXR(s * STEP, m, T, weight=0.3, extrapolation=0.7),
+    "alexr-some": lambda problem, m, T, s: stoic.ALEXR(
+        s * STEP, m, T, 0.3, 0.7, groups_per_step=3, importance=0.6
+    ),
+    "sox-some": lambda problem, m, T, s: stoic.SOX(s * STEP, m, T, weight=0.3, groups_per_step=2, importance=0.9),
+    "sox-tracked": lambda problem, m, T, s: stoic.TrackedSOX(s * STEP, m, T, _law(0.9), groups_per_step=3),
     "civr": lambda problem, m, T, s: stoic.CIVR(s * STEP, m, T, anchor_size=30),
 }
 STAGES = ((0, 1.0, 2), (1, 0.5, 1), (0, 0.3, 1))  # what is added to m, factor of the step, share of the steps

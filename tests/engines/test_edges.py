@@ -406,7 +406,7 @@ def test_ctrl_c_between_two_chunks(solver, monkeypatch):
     def interrupt(shape):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("stoic.inners.groups.GroupedRows.at", lambda self, uniforms: interrupt(uniforms))
+    monkeypatch.setattr("stoic.inners.groups.GroupedRows.at", lambda self, *uniforms: interrupt(uniforms))
     run.compiled(20)
     assert run.chunk.ending is stoic.Status.INTERRUPTED
     assert run.chunk.n_steps == 20

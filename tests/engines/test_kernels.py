@@ -385,6 +385,8 @@ STEPS = {  # run by whole solves, in tests/engines
     "scgd_steps": "scgd",
     "asc_pg_steps": "asc-pg",
     "scsc_steps": "scsc",
+    "some_groups_steps": "alexr-some",
+    "tracked_sox_steps": "sox-tracked",
     "civr_steps": "civr",
     "robust_mscg_steps": "mscg",  # in test_robust_means.py
 }

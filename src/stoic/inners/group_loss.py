@@ -2,7 +2,7 @@ r"""Losses of a linear model, averaged over each group of rows: the inner part o
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -93,6 +93,7 @@ class GroupLoss(OverRows):
 
     n_samples: int
     group_labels: NDArray[Any]
+    draws_groups: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -231,17 +232,20 @@ class GroupLoss(OverRows):
         """1 with an intercept, else 0."""
         return int(self.intercept)
 
-    def draw(self, size: int, rng: Generator) -> RowBatch:
-        """Draw `size` rows of each group, with replacement, in proportion to their weights."""
-        return RowBatch(self.grouped_rows.draw(size, rng))
+    def draw(self, size: int, rng: Generator, groups: IntArray | None = None) -> RowBatch:
+        """Draw `size` rows of each group, or of each of some groups given by their numbers.
+
+        They are drawn with replacement, in proportion to their weights.
+        """
+        return RowBatch(self.grouped_rows.draw(size, rng, groups))
 
     def joined(self, batches: Sequence[RowBatch]) -> RowBatch:
         """Return drawn batches as one, those of each group one after another."""
         return RowBatch(np.concatenate([batch.rows for batch in batches], axis=1))
 
-    def cost(self, size: int) -> int:
-        """Return p times `size`."""
-        return self.n_groups * size
+    def cost(self, size: int, groups: IntArray | None = None) -> int:
+        """Return `size` times p, or times the number of some groups."""
+        return (self.n_groups if groups is None else len(groups)) * size
 
     def value(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the losses, of shape (blocks, p)."""

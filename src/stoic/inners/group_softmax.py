@@ -1,7 +1,7 @@
 r"""Cross-entropies of a linear softmax model, averaged over each group of rows."""
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from stoic.checks import check_count
 from stoic.errors import InvalidProblem
-from stoic.inners.blocks import means_over_blocks, require_one_block, sums_by
+from stoic.inners.blocks import IntArray, means_over_blocks, require_one_block, sums_by
 from stoic.inners.designs import RowBatch
 from stoic.inners.group_loss import GroupLoss
 from stoic.protocols import Array, Vector
@@ -48,6 +48,8 @@ class GroupSoftmax:
     >>> inner.value(np.zeros(9), inner.everything()).round(4)
     array([[1.0986]])
     """
+
+    draws_groups: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -87,17 +89,20 @@ class GroupSoftmax:
         """K with intercepts, else 0."""
         return self.n_classes * self.one.n_unpenalized
 
-    def draw(self, size: int, rng: Generator) -> RowBatch:
-        """Draw `size` rows of each group, with replacement, in proportion to their weights."""
-        return self.one.draw(size, rng)
+    def draw(self, size: int, rng: Generator, groups: IntArray | None = None) -> RowBatch:
+        """Draw `size` rows of each group, or of each of some groups given by their numbers.
+
+        They are drawn with replacement, in proportion to their weights.
+        """
+        return self.one.draw(size, rng, groups)
 
     def everything(self) -> RowBatch:
         """Return all rows as one batch, each with its weight."""
         return self.one.everything()
 
-    def cost(self, size: int) -> int:
-        """Return p times `size`."""
-        return self.one.cost(size)
+    def cost(self, size: int, groups: IntArray | None = None) -> int:
+        """Return `size` times p, or times the number of some groups."""
+        return self.one.cost(size, groups)
 
     def value(self, w: Vector, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the cross-entropies, of shape (blocks, p)."""

@@ -56,11 +56,26 @@ class GroupedRows:
         """The number p of groups."""
         return len(self.sizes)
 
-    def draw(self, size: int, rng: Generator) -> IntArray:
-        """Return `size` row numbers of each group, with replacement, of shape (p, size)."""
+    def draw(self, size: int, rng: Generator, groups: IntArray | None = None) -> IntArray:
+        """Return `size` row numbers of each group, or of each of some groups, with replacement: (groups, size)."""
         if size < 1:
             raise InvalidParameter(f"size={size!r} is not a whole number >= 1.")
-        return self.batches((self.n_groups, size), rng)
+        if groups is None:
+            return self.batches((self.n_groups, size), rng)
+        groups = self._checked(groups)
+        return self.at(rng.random((len(groups), size)), groups)
+
+    def _checked(self, groups: IntArray) -> IntArray:
+        """Return the numbers of some groups; raise `InvalidParameter` unless there are some, and all exist."""
+        numbers = np.asarray(groups)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or numbers.size == 0:
+            raise InvalidParameter(f"groups={groups!r} is not a nonempty array of the numbers of groups.")
+        if numbers.min() < 0 or numbers.max() >= self.n_groups:
+            raise InvalidParameter(
+                f"groups has numbers from {numbers.min()} to {numbers.max()}; groups are numbered from 0 to "
+                f"{self.n_groups - 1}."
+            )
+        return numbers
 
     def batches(self, shape: tuple[int, ...], rng: Generator) -> IntArray:
         """Return the rows of many batches, of shape (..., p, size): those that as many calls of `draw` give."""
@@ -74,15 +89,19 @@ class GroupedRows:
         """Take back all draws since a mark."""
         rng.bit_generator.state = mark
 
-    def at(self, uniforms: Array) -> IntArray:
-        """Return the rows that uniform numbers in [0, 1) of shape (..., p, size) stand for."""
+    def at(self, uniforms: Array, groups: IntArray | None = None) -> IntArray:
+        """Return the rows that uniform numbers in [0, 1) of shape (..., p, size) stand for.
+
+        With groups (..., k) they are rows of those groups, and the numbers have the shape (..., k, size).
+        """
+        of: Any = slice(None) if groups is None else groups
         if self.weight is not None:
-            points = np.minimum(uniforms + self._numbers, self._last_below)
-            places = np.searchsorted(self._cumulative, points, side="right")
+            points = np.minimum(uniforms + self._numbers[of], self._last_below[of])
+            places: IntArray = np.searchsorted(self._cumulative, points, side="right")
             return self.order.take(places)
         # u <= 1 - 2**-53, the largest that a generator gives, and then u * n rounds to a number below n.
-        places = (uniforms * self._widths).astype(np.intp)
-        places += self._firsts
+        places = (uniforms * self._widths[of]).astype(np.intp)
+        places += self._firsts[of]
         return self.order.take(places)
 
     @cached_property

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from stoic.guards import InnerGuard, is_foreign
 from stoic.inners.designs import RowBatch
-from stoic.protocols import AnyInner, Array, Vector
+from stoic.protocols import AnyInner, Array, DrawsGroups, IntArray, Vector, draws_groups
 
 _ENOUGH_KEPT = 64  # draws of size 1
 _LARGEST_KEPT = 4096
@@ -94,9 +94,16 @@ class Metered:
         """Samples that may still be drawn."""
         return self.budget - self.samples
 
-    def cost(self, size: int) -> int:
-        """Return the number of data points that ``draw(size)`` uses."""
-        return self._inner.cost(size)
+    @property
+    def draws_groups(self) -> bool:
+        """Whether some groups can be drawn without the others."""
+        return draws_groups(self._inner)
+
+    def cost(self, size: int, groups: IntArray | None = None) -> int:
+        """Return the number of data points that ``draw(size, rng, groups)`` uses."""
+        if groups is None:
+            return self._inner.cost(size)
+        return cast("DrawsGroups[Any]", self._inner).cost(size, groups)
 
     def require(self, samples: int) -> None:
         """Raise `BudgetSpent` unless `samples` more samples may be drawn."""
@@ -112,8 +119,15 @@ class Metered:
         self.require(samples)
         self.samples += samples
 
-    def draw(self, size: int, rng: Generator) -> Drawn:
-        """Draw and count, or raise `BudgetSpent` before anything is drawn."""
+    def draw(self, size: int, rng: Generator, groups: IntArray | None = None) -> Drawn:
+        """Draw and count, or raise `BudgetSpent` before anything is drawn.
+
+        A batch of some groups, where the inner part can draw them, is not kept: it does not show the objective.
+        """
+        if groups is not None:
+            cost = self.cost(size, groups)
+            self._spend(cost)
+            return Drawn(cast("DrawsGroups[Any]", self._inner).draw(size, rng, groups), cost, [], size)
         cost = self._inner.cost(size)
         self._spend(cost)
         drawn = Drawn(self._inner.draw(size, rng), cost, [], size)

@@ -23,10 +23,12 @@ def scaled(u: Vector, top: float, temperature: float) -> Vector:
 
 def log_mean_exp(x: Vector, weights: Vector | None) -> float:
     """Return log Σ weights_i exp(x_i) for max x = 0 and weights that sum to one (default: uniform)."""
-    if weights is None:
-        weights = np.full(x.size, 1.0 / x.size)
-    shifted = float(weights.dot(np.expm1(x)))  # keeps all digits where τ is so large that exp(x) rounds to 1
-    return math.log1p(shifted) if shifted > -0.5 else math.log(weights.dot(np.exp(x)))
+
+    def mean(terms: Vector) -> float:  # no product of BLAS, which would share a long one among threads
+        return float(np.add.reduce(terms) / x.size if weights is None else np.add.reduce(weights * terms))
+
+    shifted = mean(np.expm1(x))  # keeps all digits where τ is so large that exp(x) rounds to 1
+    return math.log1p(shifted) if shifted > -0.5 else math.log(mean(np.exp(x)))
 
 
 def keep_baseline(outer: Any) -> None:

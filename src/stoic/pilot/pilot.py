@@ -18,6 +18,7 @@ from stoic.pilot.probes import (
     single_samples,
     spectrum,
 )
+from stoic.pilot.row_scale import UNKNOWN, RowScale, row_scale
 from stoic.pilot.starting import Found, PilotRows, draw_pilot, find_start, pilot_cost
 from stoic.problem import Problem
 from stoic.protocols import Outer, Vector
@@ -67,6 +68,8 @@ class Pilot:
         Steps to leave room for before batches grow.
     dimension : int
         Number of variables; 0 where that is not known.
+    rows : RowScale
+        Smoothness and noise of single rows, where groups can be drawn without the others.
     """
 
     constants: Constants
@@ -84,6 +87,28 @@ class Pilot:
     delta: float
     fewest_steps: int = _FEWEST_STEPS
     dimension: int = 0
+    rows: RowScale = UNKNOWN
+
+    @property
+    def n_groups(self) -> int:
+        """The number of groups that can be drawn without the others; 1 where there are none."""
+        return self.rows.n_groups
+
+    def of_groups(self, k: int) -> "Pilot":
+        """Return the pilot of steps that draw k of the groups: a draw of size 1 is one row of each.
+
+        `L_typical` is then that of one row, and `L_sample` twice what it is for chances that follow q at once:
+        those that steps have are older, and allow twice the weight.
+        """
+        one, p = self.rows, self.n_groups
+        single = one.single or p * self.L_sample
+        return replace(
+            self,
+            L=one.mean or self.L,
+            L_sample=2.0 * single / k,
+            L_typical=single,
+            gradient_noise=(one.noise or math.sqrt(p) * self.gradient_noise) / math.sqrt(k),
+        )
 
     @property
     def mu(self) -> float:
@@ -236,6 +261,7 @@ def measure_pilot(rows: PilotRows, found: Found, rng: Generator, *, delta: float
         n_samples=problem.inner.n_samples,
         delta=delta,
         dimension=problem.dimension,
+        rows=row_scale(parts, rows.singles, w0, w1),
     )
 
 

@@ -10,21 +10,26 @@ from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector
 from stoic.solvers.base import AUTO, UNBOUNDED, PowerLaw, Steps, Stepwise, Weights, either, planned, running_mean
+from stoic.solvers.group_sampling import Chances
 
 
 class TrackedState(NamedTuple):
-    """The iterate w_t, the average of w_1 … w_t, t, the moving estimate y of g, and w_{t−1} where it is needed."""
+    """The iterate w_t, the average of w_1 … w_t, t, the moving estimate y of g, and w_{t−1} where it is needed.
+
+    And where only some groups are drawn, their chances.
+    """
 
     w: Vector
     average: Vector
     t: int
     y: Vector
     previous: Vector
+    chances: Chances | None = None
 
     def moved(self, w: Vector, y: Vector) -> "TrackedState":
         """Return the state one step on."""
         t = self.t + 1
-        return TrackedState(w, running_mean(self.average, w, t), t, y, self.previous)
+        return TrackedState(w, running_mean(self.average, w, t), t, y, self.previous, self.chances)
 
 
 class Tracking(Stepwise):

@@ -117,10 +117,12 @@ class CompiledEngine:
 
     def _room(self, inner: Running, meter: Metered, until: int, m: int) -> int:
         """Return how many steps fit: into the stage, the budget, the way to the next record, and memory."""
-        cost = getattr(self._adapter, "batches", 1) * meter.cost(m)
+        adapter = self._adapter
+        cost = meter.cost(m) if adapter is None else adapter.batches * adapter.n_groups * m
         wanted = max(1, math.ceil((until - meter.samples) / cost))  # a stage that starts takes one step at least
         planned: int = inner.solver.n_steps  # type: ignore[attr-defined]
-        return int(min(planned - inner.state.t, meter.left // cost, wanted, max(1, _MOST_ROWS // cost)))
+        most = _MOST_ROWS // cost if adapter is None else min(_MOST_ROWS // cost, adapter.room(inner.state.t))
+        return int(min(planned - inner.state.t, meter.left // cost, wanted, max(1, most)))
 
     def _ran(
         self, solver: AnySolver, meter: Metered, chunk: Chunk, rng: Generator, n_steps: int
@@ -128,21 +130,23 @@ class CompiledEngine:
         """Return the chunk after some steps in the kernel, and how many it left; draws are those of the others."""
         adapter, source = cast("Adapter", self._adapter), self._problem.inner.grouped_rows
         inner = innermost(solver, self._given, chunk.state)
-        shape = adapter.batches, self._problem.inner.n_groups, inner.solver.batch_size  # type: ignore[attr-defined]
+        t, p = inner.state.t, self._problem.inner.n_groups
         mark = source.mark(rng)
-        rows = source.batches((n_steps, *shape), rng)
+        rows = adapter.draw(t, n_steps, rng)
         self._counts[:], state, self._settled = 0, self._settled, None
-        adapter.run(inner.state.t, rows, self._counts)
+        adapter.run(t, rows, self._counts)
         taken = int(self._counts[0])
         if taken == 0:
             self._settled = state
         if taken < n_steps:
             source.rewind(mark, rng)
-            source.batches((taken, *shape), rng)
-        for batch in rows[:taken].reshape(-1, *shape[1:]):
+            adapter.draw(t, taken, rng)
+        m = inner.solver.batch_size  # type: ignore[attr-defined]
+        drawn = getattr(rows, "rows", rows)[:taken]
+        for batch in drawn.reshape(-1, p, m) if adapter.n_groups == p else ():
             if not meter.is_keeping:
                 break
-            meter.keep(RowBatch(batch.copy()), shape[-1])
+            meter.keep(RowBatch(batch.copy()), m)
         return self._counted(solver, meter, chunk), n_steps - taken
 
     def _counted(self, solver: AnySolver, meter: Metered, chunk: Chunk) -> Chunk:
@@ -151,7 +155,7 @@ class CompiledEngine:
         taken, truncated_y, truncated_z = (int(count) for count in self._counts)
         if taken == 0:
             return chunk
-        rows, t = meter.cost(inner.solver.batch_size), inner.state.t  # type: ignore[attr-defined]
+        rows, t = adapter.n_groups * inner.solver.batch_size, inner.state.t  # type: ignore[attr-defined]
         reached = Chunk(
             with_innermost(solver, self._given, chunk.state, Live(t + taken)),
             chunk.n_steps + taken,

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from stoic.engines.compiled.adapters.base import Rows
+from stoic.engines.compiled.adapters.base import DrawsAll, Rows
 from stoic.engines.compiled.problem import Translated
 from stoic.engines.kernels.rows import read_only
 from stoic.engines.kernels.steps.civr import Pull, civr_steps
@@ -12,11 +12,8 @@ from stoic.protocols import Array
 from stoic.solvers.civr import CIVR, CIVRState
 
 
-class CIVRAdapter:
+class CIVRAdapter(DrawsAll):
     """CIVR after its anchor; dense, as its mathematics is."""
-
-    batches = 1
-    watched = 0
 
     def __init__(self, solver: CIVR, problem: Translated) -> None:
         self.solver, self.problem = solver, problem

@@ -130,15 +130,19 @@ def scsc_steps(
         if needs_refresh(w, step, penalty.l1):
             carry_over(w, previous)
             refresh(w)
-        ahead = (1.0 - b) / b if n_batches == 1 else extrapolation
+        ahead, is_ahead = (
+            (1.0 - b) / b if n_batches == 1 else extrapolation,
+            n_batches == 1 or extrapolation != 0.0,
+        )
         for i in range(p):
             here, there = 0.0, 0.0
             for j in range(m):
                 row = rows[t, 0, i, j]
                 here += loss_value(data.loss, predict(data, w, row), data.targets[row])
-                there += loss_value(data.loss, predict_previous(data.X, w, previous, row), data.targets[row])
+                if is_ahead:
+                    there += loss_value(data.loss, predict_previous(data.X, w, previous, row), data.targets[row])
             here, there = here / m, there / m
-            fresh[i] = (1.0 - b) * y[i] + b * (here + ahead * (here - there))
+            fresh[i] = (1.0 - b) * y[i] + b * (here + ahead * (here - there) if is_ahead else here)
         outer_gradient(outer, fresh, q)
         moving = rows[t, n_batches - 1]
         slopes_of(data, w, moving, slopes)
