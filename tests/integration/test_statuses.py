@@ -98,10 +98,10 @@ def test_a_look_back_draws_nothing():
 
 @both_engines
 def test_the_engines_keep_the_same_draws(engine):
-    from stoic.solve.driver import _Run
+    from stoic.solve.run import Run
 
     solver = stoic.MSCG(0.01, 4)
-    run = _Run(PROBLEM, 3200, np.zeros(D), np.random.default_rng(0), {}, None, None)
+    run = Run(PROBLEM, 3200, np.zeros(D), np.random.default_rng(0), {}, None, None)
     run.start(solver, solver, 0.05, engine)
     run.go(64, 2**62, math.inf, lambda *_: None)
     kept = np.concatenate([one.batch.rows for one in run.meter.kept], axis=1)
