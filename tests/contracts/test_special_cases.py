@@ -162,9 +162,9 @@ def test_a_robust_mean_of_one_block_is_the_plain_mean(name, mean):
 @on_problems
 def test_one_stage_makes_a_restarted_method_its_stage(name, kind):
     problem = CASES[name].problem
-    restarted = stoic.minimize(problem, kind(n_stages=1), budget=600, seed=0).solver
+    restarted = stoic.minimize(problem, kind(n_stages=1), budget=600, seed=0, scale=None).solver
     (stage,) = restarted.stages
-    answers = [stoic.minimize(problem, solver, budget=600, seed=1).w for solver in (restarted, stage)]
+    answers = [stoic.minimize(problem, solver, budget=600, seed=1, scale=None).w for solver in (restarted, stage)]
     np.testing.assert_array_equal(*answers)
 
 

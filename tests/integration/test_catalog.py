@@ -68,10 +68,6 @@ def test_the_oracle_satisfies_the_optimality_condition_that_stoic_computes(name)
     assert np.linalg.norm(moved - w) <= 1e-4 * step * max(1.0, np.linalg.norm(case.problem.gradient(case.w0)))
 
 
-def test_auto_is_the_method_of_the_catalog_that_it_stands_for():
-    assert stoic.METHODS["auto"]() == stoic.METHODS["rrosc-tracked"]()
-
-
 def test_the_catalog_holds_every_method_and_every_part():
     assert set(METHODS) == set(stoic.METHODS)
     problems = [case.problem for case in CASES.values()]

@@ -40,7 +40,7 @@ class Auto(Recipe):
     >>> X = np.arange(8.0).reshape(4, 2)
     >>> problem = stoic.Problem(stoic.GroupLoss(X, X @ [1.0, 2.0], [0, 0, 1, 1]), stoic.LogSumExp(1.0))
     >>> stoic.Auto().for_problem(problem, budget=100)
-    Newton(n_steps=200)
+    Newton(n_steps=200, gap=None)
     >>> stoic.Auto().for_problem(problem, budget=3)
     SampleAverage(n_draws=1)
     """

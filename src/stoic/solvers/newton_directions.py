@@ -17,7 +17,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 _SINGULAR = 1e-14  # of the diagonal: what makes a matrix definite that is so but for rounding
 _MOST_PRODUCTS = 1000  # of conjugate gradients
 _ENOUGH = 1e-3  # of the slope along a direction: what a step that was cut keeps of it
-_MOST_ROUNDS = 200  # of the signs of a quadratic model with an L1 term
+_MOST_ROUNDS = 50  # of the signs of a quadratic model with an L1 term
 _SOLVED = 1e-8  # of the decrease of the first round: what ends them
 
 

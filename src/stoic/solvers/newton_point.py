@@ -82,8 +82,9 @@ class Point:
 
     @cached_property
     def flat(self) -> Vector:
-        """The curvature that is taken where there is none."""
-        return np.abs(self.slope) / max(1.0, float(np.linalg.norm(self.w)))
+        """The curvature that is taken where there is none: a step along a slope then promises no more than F's size."""
+        steep = np.abs(self.slope)
+        return steep * (steep / (self.size or 1.0))
 
     def bent(self, v: Array) -> Array:
         """Return ∇²f(u) v; where p is large, the matrix is not formed."""

@@ -12,6 +12,7 @@ from stoic.solvers.newton_steps import EXACT, NewtonState, advance
 from stoic.solvers.newton_sum import MOST_DENSE, Part, Sum
 
 _FEWEST, _GROWTH = 200, 2.0  # variables that join in a round, at least and beside those that are not zero
+_ROWS, _WIDE = 2, 100  # for each variable: with fewer, of so many variables, the Hessian is nearly singular
 _SHARE = 0.1  # of what the variables of a round promise first: what is left when it ends
 _MOST_STEPS = 50
 _MANY, _UNSETTLED, _PAYS = 500, 0.1, 1e-5  # variables that are not zero, wishes beside them, and a gain of F at w₀
@@ -19,7 +20,10 @@ _MANY, _UNSETTLED, _PAYS = 500, 0.1, 1e-5  # variables that are not zero, wishes
 
 def has_sets(sum_: Sum) -> bool:
     """Whether the steps are on working sets."""
-    return sum_.has_l1 and len(sum_.terms.l1) > MOST_DENSE and isinstance(sum_.rows, GroupLoss)
+    if not sum_.has_l1 or not isinstance(sum_.rows, GroupLoss):
+        return False
+    d = len(sum_.terms.l1)
+    return d > MOST_DENSE or d > max(_WIDE, sum_.n // _ROWS)
 
 
 def round_of(state: NewtonState, gap: float, scale: Vector) -> NewtonState:

@@ -12,13 +12,14 @@ from stoic.inners.metered import Metered
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector
 from stoic.solvers.newton import Newton
+from stoic.solvers.newton_point import Point
 from stoic.solvers.sample_average.levels import group_deviations, widths
 
 _MOST_STEPS = 60
 _SETTLED = (
     0.02  # of the decrease that the first step on a sample promises, which is about what the sample can tell
 )
-_EXACT = 1e-9  # of F: where nothing is known of that
+_ROUGH = 0.01  # of F: a start, near which rows are to be clipped
 _UNLIMITED = 2**62
 
 
@@ -112,14 +113,14 @@ def _robust_means(losses: Vector, codes: IntArray, counts: Vector, p: int) -> Ve
 
 
 def _minimum(problem: Problem, w: Vector, rng: Generator, *, is_settled: bool) -> Vector:
-    """Return the minimum to the accuracy that the rows can tell; settled: from the answer to fewer of them."""
+    """Return the minimum to the accuracy that the rows can tell; not settled: roughly, from a start far away."""
     solver = Newton(_MOST_STEPS)
     state: Any = solver.init(problem, w, rng)
     first = None
     while not solver.finished(state):
         state, _ = solver.step(problem, state, rng)
         first = state.promised if first is None else first
-        enough = _SETTLED * first if is_settled else _EXACT * max(state.first, 1e-300)
+        enough = _SETTLED * first if is_settled else _ROUGH * cast("Point", state.point).size
         if state.promised <= enough or not np.isfinite(state.w).all():
             break
     return np.asarray(state.w)

@@ -91,7 +91,8 @@ class SampleAverage(Settings):
 
     Examples
     --------
-    >>>     >>> import stoic
+    >>> import numpy as np
+    >>> import stoic
     >>> def value(w, x):
     ...     return np.stack([((w - x) ** 2).sum(axis=1), ((w + 2.0 * x) ** 2).sum(axis=1)], axis=1)
     >>> def jacobian(w, x):

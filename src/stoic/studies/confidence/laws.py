@@ -159,7 +159,7 @@ class GroupLaw:
         Examples
         --------
         >>> round(GroupLaw().limit(10_000), 6), GroupLaw("t2.5").limit(10_000)
-        (0.000692, inf)
+        (0.000674, inf)
         """
         labels = FOURTH_MOMENTS.get(self.noise if self.where != "features" else "gaussian", math.inf)
         features = self.noise if self.where != "labels" else "gaussian"
