@@ -13,6 +13,7 @@ import stoic
 from catalog import CASES, DETERMINISTIC, METHODS, is_within_assumptions
 from spies import Spy
 from stoic.solvers.base import plan_cost
+from stoic.solvers.newton_point import Point
 
 BUDGET = 1500
 ODD_BUDGETS = (1, 2, 23, 31, 64, 97, 241, 499, 1013)
@@ -63,7 +64,7 @@ def assert_same(left, right):
         assert len(left) == len(right)
         for one, other in zip(left, right, strict=True):
             assert_same(one, other)
-    elif hasattr(left, "sum"):  # what is known of F at a point
+    elif isinstance(left, Point):  # what is known of F there
         assert left == right
     elif hasattr(left, "__dict__") or hasattr(left, "__slots__"):  # a batch
         assert type(left) is type(right)

@@ -42,7 +42,7 @@ class Auto(Recipe):
     >>> stoic.Auto().for_problem(problem, budget=100)
     Newton(n_steps=200, gap=None)
     >>> stoic.Auto().for_problem(problem, budget=3)
-    SampleAverage(n_draws=1)
+    SampleAverage(n_draws=1, everything=False)
     """
 
     def for_problem(self, problem: Problem, budget: int, engine: str = "auto") -> Method:

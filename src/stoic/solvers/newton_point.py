@@ -82,7 +82,7 @@ class Point:
 
     @cached_property
     def flat(self) -> Vector:
-        """The curvature that is taken where there is none: a step along a slope then promises no more than F's size."""
+        """The curvature taken where there is none: a step along a slope then promises no more than F's size."""
         steep = np.abs(self.slope)
         return steep * (steep / (self.size or 1.0))
 

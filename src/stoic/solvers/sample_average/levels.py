@@ -70,6 +70,6 @@ def _ratio(sums: Vector, counts: Vector) -> Vector:
 
 def _median(means: Array) -> Array:
     """Return the medians of columns, parts that are not finite being the largest; NaN stands for no part."""
-    with np.errstate(invalid="ignore"):
-        found: Array = np.nanmedian(np.where(np.isposinf(means), np.finfo(float).max, means), axis=0)
-    return found
+    is_empty = np.isnan(means).all(axis=0)
+    found: Array = np.nanmedian(np.where(is_empty | np.isposinf(means), np.finfo(float).max, means), axis=0)
+    return np.where(is_empty, np.nan, found)

@@ -12,7 +12,6 @@ from stoic.inners.metered import Metered
 from stoic.problem import Problem
 from stoic.protocols import AnyInner, Vector
 from stoic.solvers.newton import Newton
-from stoic.solvers.newton_point import Point
 from stoic.solvers.sample_average.levels import group_deviations, widths
 
 _MOST_STEPS = 60
@@ -119,8 +118,10 @@ def _minimum(problem: Problem, w: Vector, rng: Generator, *, is_settled: bool) -
     first = None
     while not solver.finished(state):
         state, _ = solver.step(problem, state, rng)
+        if state.point is None:  # numbers too large to go on
+            break
         first = state.promised if first is None else first
-        enough = _SETTLED * first if is_settled else _ROUGH * cast("Point", state.point).size
-        if state.promised <= enough or not np.isfinite(state.w).all():
+        enough = _SETTLED * first if is_settled else _ROUGH * state.point.size
+        if state.promised <= enough:
             break
     return np.asarray(state.w)
