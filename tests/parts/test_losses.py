@@ -53,6 +53,20 @@ def test_the_second_derivative_is_the_slope_of_the_derivative_but_at_its_kinks(l
         assert loss.second_derivative(np.array([-1e300, 1e300]), y).max() <= loss.curvature
 
 
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if hasattr(loss, "bound_curvature")], ids=repr)
+def test_the_parabola_of_a_bound_lies_above_the_loss_and_a_flatter_one_does_not(loss):
+    far = np.linspace(-50.0, 50.0, 40_001)
+    for y in targets_of(loss):
+        for t in (-4.0, -0.7, -0.2, 0.0, 0.1, 0.9, 3.0):
+            rise = loss.value(far, y) - loss.value(t, y) - loss.derivative(t, y) * (far - t)
+            bound = loss.bound_curvature(np.array([t]), y)[0]
+            assert (rise <= 0.5 * bound * (far - t) ** 2 + 1e-12).all()
+            assert (rise > 0.5 * 0.98 * bound * (far - t) ** 2 + 1e-12).any()
+    huge = loss.bound_curvature(np.array([-1e300, 1e300]), 1.0)
+    assert (huge >= 0.0).all()
+    assert (huge <= 1e-250).all()
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_the_curvature_is_the_least_bound_on_the_slope_of_the_derivative(loss):
     for y in targets_of(loss):

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize as scipy_minimize
 
 import stoic
-from stoic.inners import parted
+from stoic.inners import parted, threads
 from stoic.inners.parted import Parted
 from stoic.regularizers import Anchored
 from stoic.solvers import newton, newton_levels, newton_sets, newton_steps
@@ -25,8 +25,12 @@ def large(monkeypatch):
     """Take all data for large ones."""
     for module in (newton, newton_steps, newton_levels):
         monkeypatch.setattr(module, "LARGE", 1)
-    monkeypatch.setattr(newton_steps, "_KEEPS", 1)
+    for module in (newton_steps, newton_levels):
+        monkeypatch.setattr(module, "KEEPS", 1)
+    monkeypatch.setattr(newton_steps, "_FEW_PRODUCTS", 0.0)
+    monkeypatch.setattr(newton_steps, "_MANY_PRODUCTS", 0.0)
     monkeypatch.setattr(parted, "_PART", 500)
+    monkeypatch.setattr(threads, "_TERMS", 500)
 
 
 def assert_optimal(problem, result, atol):
@@ -55,6 +59,17 @@ def test_kept_matrices_lead_to_the_optimum(outer, loss, regularizer):
     problem = problem_of(loss=loss, outer=outer, regularizer=regularizer, intercept=True)
     result = stoic.minimize(problem, stoic.Newton(gap=0.0), budget=N)
     assert_optimal(problem, result, 1e-7)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("many", [1e9, 0.0])
+@pytest.mark.parametrize("few", [1e9, 0.0])
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+def test_a_matrix_leads_or_is_formed_again_by_what_it_costs(loss, few, many, monkeypatch):
+    monkeypatch.setattr(newton_steps, "_FEW_PRODUCTS", few)
+    monkeypatch.setattr(newton_steps, "_MANY_PRODUCTS", many)
+    problem = problem_of(loss=loss, regularizer=stoic.L2(1e-4))
+    assert_optimal(problem, stoic.minimize(problem, stoic.Newton(gap=0.0), budget=N), 1e-7)
 
 
 @pytest.mark.usefixtures("large")
@@ -153,15 +168,15 @@ def test_products_in_parts_have_the_same_bits_for_any_number_of_threads(kind, mo
     monkeypatch.setattr(parted, "_PART", 500)
     w, c, codes = RNG.standard_normal(D), RNG.standard_normal(N), GROUPS.astype(np.intp)
     results = []
-    for threads in (1, 3):
-        parted._pool.cache_clear()
-        monkeypatch.setattr(parted, "_MOST_THREADS", threads)
-        monkeypatch.setattr(parted, "_processors", lambda: 8)
+    for most in (1, 3):
+        threads._pool.cache_clear()
+        monkeypatch.setattr(threads, "_MOST_THREADS", most)
+        monkeypatch.setattr(threads, "_processors", lambda: 8)
         rows = Parted(kind(X))
         assert len(rows.parts) > 4
         sums = [rows.sums_by(codes, c, 3), rows.grams(codes, np.abs(c), 3)]
         results.append([rows.times(w), rows.transposed_times(c), rows.gram(c), rows.squares(c), *sums])
-    parted._pool.cache_clear()
+    threads._pool.cache_clear()
     dense = kind(X).toarray() if sp.issparse(kind(X)) else kind(X).astype(float)
     expected = [dense @ w, dense.T @ c, dense.T @ (c[:, None] * dense), c @ dense**2]
     expected.append(np.stack([dense[codes == i].T @ c[codes == i] for i in range(3)]))
@@ -169,3 +184,38 @@ def test_products_in_parts_have_the_same_bits_for_any_number_of_threads(kind, mo
     for one, other, right in zip(*results, expected, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_allclose(one, right, rtol=1e-9, atol=1e-9)
+
+
+def test_many_groups_are_summed_as_few_are():
+    codes, c = np.arange(N) % 40, RNG.standard_normal(N)
+    for rows in (Parted(X), Parted(sp.csr_array(X))):
+        for own in (codes, codes % 3):
+            expected = np.stack([X[own == i].T @ c[own == i] for i in range(own.max() + 1)])
+            np.testing.assert_allclose(rows.sums_by(own, c, len(expected)), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_terms_made_by_threads_are_those_of_one_share(monkeypatch):
+    y = np.sign(Y)
+    problem = stoic.GroupLoss(X, y, GROUPS, loss="logistic", sample_weight=np.arange(N) % 5)
+    everything, t = problem.everything(), 3.0 * RNG.standard_normal(N)
+
+    def made():
+        return (
+            problem.value_at(t, everything),
+            problem.slopes_at(t, everything),
+            problem.curvatures_at(t, 0.3),
+            problem.steepness_at(t),
+        )
+
+    alone = made()
+    monkeypatch.setattr(threads, "_TERMS", 100)
+    for one, other in zip(alone, made(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_threads_heed_the_errors_that_the_caller_wants_and_hand_theirs_on(monkeypatch):
+    monkeypatch.setattr(threads, "_TERMS", 10)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        threads.added(100, lambda rows: np.full(rows.stop - rows.start, 1e300).prod(keepdims=True))
+    with np.errstate(over="ignore"):
+        assert np.isinf(threads.added(100, lambda rows: np.full(2, 1e300).prod(keepdims=True)))

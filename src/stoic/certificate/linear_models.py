@@ -94,7 +94,7 @@ class GroupLossModel(LinearModel):
 
     def __init__(self, inner: GroupLoss, w: Vector, q: Vector) -> None:
         self.inner, self.loss, self.y, self.rows = inner, cast("Any", inner.loss), inner.y, inner.everything()
-        self.weights = inner.weighed(q.take(inner.grouped_rows.codes))
+        self.weights = inner.grouped_rows.weighed(q.take(inner.grouped_rows.codes))
         self.prediction = inner.predict(w, self.rows)
         counted = self.weights > 0.0  # a loss that no weight counts may be infinite
         losses = self.loss.value(self.prediction[counted], self.y[counted])
@@ -143,7 +143,7 @@ class SoftmaxModel(LinearModel):
 
     def __init__(self, inner: GroupSoftmax, w: Vector, q: Vector) -> None:
         self.inner, self.rows = inner, inner.everything()
-        self.weights = inner.one.weighed(q.take(inner.one.grouped_rows.codes))
+        self.weights = inner.one.grouped_rows.weighed(q.take(inner.one.grouped_rows.codes))
         self.prediction = inner.predict(w, self.rows)
         self.share: Array = softmax(self.prediction, axis=1)
         self.own = np.arange(inner.n_classes) == inner.y[:, None]

@@ -17,7 +17,7 @@ from stoic.estimators.scales import spread, weighted_quantile
 from stoic.estimators.temperatures import MOST_COLUMNS, TemperaturePath, temperature_path
 from stoic.estimators.watching import Watch, is_ended
 from stoic.estimators.wild import is_reached
-from stoic.inners.parted import one_blas_thread
+from stoic.inners.threads import one_blas_thread
 from stoic.losses import Loss, Squared
 from stoic.outers import Linear
 from stoic.problem import Problem

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from stoic.inners.blocks import IntArray, means_over_blocks, require_one_block, sums_by
+from stoic.inners.blocks import IntArray, means_over_blocks, require_one_block
 from stoic.inners.designs import Matrix, RowBatch
 from stoic.inners.groups import GroupedRows
 from stoic.inners.labels import encode_groups
 from stoic.inners.named_losses import resolve_loss
 from stoic.inners.over_rows import OverRows, make_design
 from stoic.inners.row_squares import row_squares
+from stoic.inners.row_terms import RowTerms
 from stoic.inners.validation import check_by_column, check_matrix, check_scale, check_vector, check_weight
 from stoic.losses import Loss
 from stoic.protocols import Array, Vector
@@ -292,16 +293,10 @@ class GroupLoss(OverRows):
     def curvatures_at(self, prediction: Vector, blend: float = 0.0) -> Vector:
         """Return the second derivatives of the losses in the predictions of all rows, times the rows' shares.
 
-        Where one is zero, `blend` of ℓ′/(t − y) takes its place: all of it is the curvature of a parabola above
-        the loss, as in iteratively reweighted least squares.
+        A `blend` of 1 takes the curvatures of parabolas above the losses instead, as in iteratively reweighted
+        least squares, where the loss has ``bound_curvature``; less of it is in between.
         """
-        second: Any = self.loss.second_derivative(prediction, self.y)  # type: ignore[attr-defined]
-        if blend > 0.0 and not second.all():
-            residual = prediction - self.y
-            outside = (second == 0.0) & (residual != 0.0)
-            slopes = self.loss.derivative(prediction, self.y)
-            second = np.where(outside, blend * slopes / np.where(outside, residual, 1.0), second)
-        return self.weighed(second)
+        return self._terms.curvatures(prediction, blend)
 
     def bent(self, curvatures: Vector, change: Vector) -> Vector:
         """Return what a change of the predictions of all rows adds to `slopes_at`, to first order."""
@@ -317,9 +312,7 @@ class GroupLoss(OverRows):
 
     def steepness_at(self, prediction: Vector) -> Vector:
         """Return `steepness` at given predictions."""
-        slopes = self.loss.derivative(prediction, self.y)
-        terms = self.weighed(np.square(slopes) / (2.0 * self.loss.curvature))
-        return sums_by(self.grouped_rows.codes, terms, self.n_groups)
+        return self._terms.steepness(prediction)
 
     def means_of(self, c: Array, batch: RowBatch, blocks: int = 1) -> Array:
         """Return the block means of the rows times `c`, of shape (blocks, p, d); sums, of all rows."""
@@ -333,18 +326,14 @@ class GroupLoss(OverRows):
         if batch.rows is not None:
             return means_over_blocks(self.loss.value(prediction, self.y.take(batch.rows)), blocks)
         require_one_block(blocks)
-        losses = self.weighed(self.loss.value(prediction, self.y))
-        return sums_by(self.grouped_rows.codes, losses, self.n_groups)[None]
+        return self._terms.means(prediction)[None]
 
     def slopes_at(self, prediction: Array, batch: RowBatch) -> Array:
         """Return the derivatives of the losses in the prediction; for all rows times the rows' shares."""
         if batch.rows is not None:
             return self.loss.derivative(prediction, self.y.take(batch.rows))
-        return self.weighed(self.loss.derivative(prediction, self.y))
+        return self._terms.slopes(prediction)
 
-    def weighed(self, terms: Vector) -> Vector:
-        """Return the terms times the rows' shares; even an infinite term of weight zero counts nothing."""
-        shares = self.grouped_rows.shares
-        if self.grouped_rows.weight is None:
-            return terms * shares
-        return np.multiply(terms, shares, out=np.zeros_like(shares), where=shares > 0.0)
+    @property
+    def _terms(self) -> RowTerms:
+        return RowTerms(self.loss, self.y, self.grouped_rows)

@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from stoic.checks import check_count
 from stoic.errors import InvalidProblem
-from stoic.inners.blocks import IntArray, means_over_blocks, require_one_block, sums_by
+from stoic.inners.blocks import IntArray, means_over_blocks, require_one_block
 from stoic.inners.designs import RowBatch
 from stoic.inners.group_loss import GroupLoss
 from stoic.protocols import Array, Vector
@@ -114,8 +114,7 @@ class GroupSoftmax:
         if batch.rows is not None:
             return means_over_blocks(losses, blocks)
         require_one_block(blocks)
-        rows = self.one.grouped_rows
-        return sums_by(rows.codes, self.one.weighed(losses), rows.n_groups)[None]
+        return self.one.grouped_rows.means(losses)[None]
 
     def losses(self, w: Vector) -> Vector:
         """Return the loss of each row."""

@@ -112,6 +112,17 @@ class GroupedRows:
         scaled = self._scaled_weight()
         return scaled / sums_by(self.codes, scaled, self.n_groups).take(self.codes)
 
+    def weighed(self, terms: Vector, rows: slice = slice(None)) -> Vector:
+        """Return the terms times the rows' shares; even an infinite term of weight zero counts nothing."""
+        shares = self.shares[rows]
+        if self.weight is None:
+            return terms * shares
+        return np.multiply(terms, shares, out=np.zeros_like(shares), where=shares > 0.0)
+
+    def means(self, terms: Vector, rows: slice = slice(None)) -> Vector:
+        """Return what the rows add to the means of the groups, of shape (p,)."""
+        return sums_by(self.codes[rows], self.weighed(terms, rows), self.n_groups)
+
     @cached_property
     def _cumulative(self) -> Vector:
         """Cumulative shares in the order of the permutation; those of group i end at i + 1, exactly."""

@@ -1,44 +1,22 @@
 """Products with all rows of X, in fixed parts that threads share: the same bits for any number of threads."""
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
 
 from stoic.inners.blocks import IntArray, block_bounds
+from stoic.inners.threads import each_of, one_blas_thread
 from stoic.protocols import Array, Vector
 
-_PART, _MOST_PARTS, _MOST_THREADS = 1 << 17, 16, 4  # stored numbers of a part at least
+_PART, _MOST_PARTS = 1 << 19, 16  # stored numbers of a part at least
 _SUMS = 1  # numbers of a part for each entry of its sums, which are added up in the end
 _BLOCK = 1 << 16  # numbers of rows that are copied at a time, which stay in the cache
+_COPIED = 1 << 20  # numbers of rows that are copied at a time, group by group
 _SPARSE_COST = 200.0  # of a product of two entries, beside one of a dense Gram matrix
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # which looks through the libraries of the process: once
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: more would wait for each other, or sum in another order."""
-    with _controller().limit(limits=1, user_api="blas"):
-        yield
-
-
-@cache
-def _pool(process: int) -> ThreadPoolExecutor:  # noqa: ARG001 - a forked process has none of the threads
-    return ThreadPoolExecutor(min(_processors(), _MOST_THREADS))
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_FEW_GROUPS = 24  # whose sums a dense product with zeros in it forms sooner than a sparse one
 
 
 class Parted:
@@ -90,24 +68,44 @@ class Parted:
         """Return Xᵀc."""
         if len(self.bounds) == 2 and not self.must_convert:
             return np.asarray(self.X.T @ c)
+        if not (self.is_sparse or self.must_convert or self.X.flags.c_contiguous):
+            return self._by_columns(c)
 
         def of_part(k: int) -> Array:
             own = c[self.bounds[k] : self.bounds[k + 1]]
-            return _sum([part.T @ own[rows] for rows, part in self._blocks(k)], self.X.shape[1])
+            return _sum([_transposed_times(part, own[rows]) for rows, part in self._blocks(k)], self.X.shape[1])
 
         return _sum(self._each(of_part), self.X.shape[1])
+
+    def _by_columns(self, c: Vector) -> Vector:
+        """Return Xᵀc of an array whose columns are contiguous."""
+        bounds = block_bounds(self.X.shape[1], min(_MOST_PARTS, self.X.shape[1]))
+
+        def of_columns(k: int) -> Array:
+            return np.asarray(np.dot(self.X.T[bounds[k] : bounds[k + 1]], c))
+
+        with one_blas_thread():
+            return np.concatenate(each_of(of_columns, range(len(bounds) - 1)))
 
     def sums_by(self, codes: IntArray, c: Vector, n_groups: int) -> Array:
         """Return the sums of the rows times c by their codes, of shape (n_groups, d)."""
         if n_groups == 1:
             return self.transposed_times(c)[None]
 
+        by_one_product = not self.is_sparse and n_groups <= _FEW_GROUPS
+
         def of_part(k: int) -> Array:
             own, numbers = (one[self.bounds[k] : self.bounds[k + 1]] for one in (c, codes))
             total = np.zeros((n_groups, self.X.shape[1]))
-            for rows, part in self._blocks(k, copies=self.is_sparse):
-                entries = own[rows], numbers[rows], np.arange(rows.stop - rows.start + 1)
-                inside: Any = sparse.csr_array(entries, shape=(part.shape[0], n_groups)).T @ part
+            for rows, part in self._blocks(k, copies=self.is_sparse or by_one_product):
+                m = rows.stop - rows.start
+                if by_one_product:
+                    spread = np.zeros((n_groups, m))
+                    spread[numbers[rows], np.arange(m)] = own[rows]
+                    total += spread @ part
+                    continue
+                entries = own[rows], numbers[rows], np.arange(m + 1)
+                inside: Any = sparse.csr_array(entries, shape=(m, n_groups)).T @ part
                 total += inside if isinstance(inside, np.ndarray) else inside.toarray()
             return total
 
@@ -138,14 +136,12 @@ class Parted:
         def of_part(k: int) -> Array:
             own, numbers = (one[self.bounds[k] : self.bounds[k + 1]] for one in (c, codes))
             part, total = self.parts[k], np.zeros((n_groups, d, d))
-            length = max(1, _BLOCK * 4 // d)
+            length = max(1, _COPIED // d)
             for start in range(0, part.shape[0], length):
                 block = slice(start, start + length)
                 order = np.argsort(numbers[block], kind="stable")
                 ends = np.searchsorted(numbers[block][order], np.arange(n_groups + 1))
-                rows = part[block]
-                rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
-                rows = rows[order].astype(np.float64, copy=False) * np.sqrt(own[block][order])[:, None]
+                rows = _ordered(part[block], order, np.sqrt(own[block][order]))
                 for i in np.flatnonzero(np.diff(ends)):
                     inside = rows[ends[i] : ends[i + 1]]
                     total[i] += inside.T @ inside
@@ -192,9 +188,27 @@ class Parted:
             return [work(0)]
         _ = self.parts
         if self.is_sparse:
-            return list(_pool(os.getpid()).map(work, range(n_parts)))
+            return each_of(work, range(n_parts))
         with one_blas_thread():
-            return list(_pool(os.getpid()).map(work, range(n_parts)))
+            return each_of(work, range(n_parts))
+
+
+def _transposed_times(part: Any, c: Vector) -> Array:
+    """Return the product of a part's transpose with c; NumPy's `dot` lets threads run, its `matmul` does not."""
+    return np.asarray(np.dot(c, part) if isinstance(part, np.ndarray) else part.T @ c)
+
+
+def _ordered(rows: Any, order: IntArray, scale: Vector) -> Array:
+    """Return rows in an order, each times its scale, as float64 in the memory order that they have."""
+    if not isinstance(rows, np.ndarray):
+        rows = rows.toarray()
+    if rows.flags.c_contiguous:
+        rows = rows.take(order, axis=0).astype(np.float64, copy=False)
+        rows *= scale[:, None]
+        return np.asarray(rows)
+    columns = rows.T.take(order, axis=1).astype(np.float64, copy=False)
+    columns *= scale
+    return np.asarray(columns.T)
 
 
 def _view(X: Any, rows: slice) -> Any:

@@ -10,7 +10,8 @@ class Loss(Protocol):
 
     Optional methods are called where a loss has them: ``check_target(y)`` raises `InvalidProblem` where a
     target is not of the kind that the loss needs; ``second_derivative(prediction, target)``, in the prediction and
-    entry by entry, is what Newton's method needs. Two more are what a certificate by duality needs:
+    entry by entry, is what Newton's method needs, and ``bound_curvature(prediction, target)``, of a parabola that
+    lies above the loss and touches it at t, what makes its steps safe. A certificate by duality needs two more:
     ``conjugate_gap(slope, prediction, target)`` is :math:`\ell(t, y) + \ell^*(\theta, y) - \theta t \ge 0` for the
     convex conjugate :math:`\ell^*` in the prediction, without cancellation where slopes are in their range; and
     ``slope_range(target)`` are the lowest and the highest θ at which :math:`\ell^*` is finite.

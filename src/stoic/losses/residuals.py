@@ -98,6 +98,12 @@ class Huber:
         """Return 2 near zero, 0 far from it."""
         return np.where(np.abs(np.subtract(prediction, target)) <= self.threshold, 2.0, 0.0)
 
+    def bound_curvature(self, prediction: Array, target: Array) -> Array:
+        """Return 2 near zero, 2h/|r| far from it: of the flattest parabola above the loss that touches it at t."""
+        return (
+            self.curvature * self.threshold / np.maximum(np.abs(np.subtract(prediction, target)), self.threshold)
+        )
+
     def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
         """Return (c − θ/2)(c − θ/2 + 2(r − c)) with r cut to c at ±h."""
         residual = np.subtract(prediction, target)
@@ -157,6 +163,10 @@ class Absolute:
     def second_derivative(self, prediction: Array, target: Array) -> Array:
         """Return 1/s near zero, 0 far from it."""
         return np.where(np.abs(np.subtract(prediction, target)) <= self.smoothing, self.curvature, 0.0)
+
+    def bound_curvature(self, prediction: Array, target: Array) -> Array:
+        """Return 1/s near zero, 1/|r| far from it: of the flattest parabola above the loss, touching it at t."""
+        return 1.0 / np.maximum(np.abs(np.subtract(prediction, target)), self.smoothing)
 
     def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
         """Return (c − sθ)((c − sθ)/2 + r − c)/s with r cut to c at ±s."""
@@ -222,6 +232,14 @@ class Quantile:
         """Return 1/s on the parabola, 0 on the lines."""
         residual = np.subtract(target, prediction)
         return np.where(self._near(residual) == residual, self.curvature, 0.0)
+
+    def bound_curvature(self, prediction: Array, target: Array) -> Array:
+        """Return 1/max(s, 2|r − (τ − ½)s|): of the flattest parabola above the loss that touches it at t.
+
+        But for a linear term the loss is an absolute one, of half the slope, around (τ − ½)s.
+        """
+        off_center = np.subtract(target, prediction) - (self.level - 0.5) * self.smoothing
+        return 1.0 / np.maximum(2.0 * np.abs(off_center), self.smoothing)
 
     def conjugate_gap(self, slope: Array, prediction: Array, target: Array) -> Array:
         """Return (c + sθ)((c + sθ)/2 + r − c)/s with r = y − t cut to c at (τ − 1)s and τs."""

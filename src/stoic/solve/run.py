@@ -155,10 +155,9 @@ class Run:
     def _observe(self) -> None:
         """Add a record, and let the callback and the tolerance end the solve."""
         is_watched = bool(self.observers) or self.tol is not None  # only then has the answer to be known
-        is_awaited = self.callback is not None or self.chunk.ending is not None
         record = {
             **self._record(),
-            **gap_record(self.given, self.solver, self._answer, is_awaited=is_awaited),
+            **gap_record(self.given, self.solver, self._answer, is_last=self.chunk.ending is not None),
             **(self._look() if is_watched else {}),
         }
         self.history.append(record)

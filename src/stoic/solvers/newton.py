@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from stoic.checks import Count, check_real
 from stoic.errors import IncompatibleParts
-from stoic.inners.parted import one_blas_thread
+from stoic.inners.threads import one_blas_thread
 from stoic.losses import Squared
 from stoic.pilot import Pilot
 from stoic.problem import Problem

@@ -5,7 +5,7 @@ import numpy as np
 from stoic.inners.blocks import IntArray
 from stoic.inners.group_loss import GroupLoss
 from stoic.solvers.newton_point import Point
-from stoic.solvers.newton_steps import LARGE, NewtonState, advance, keeps_matrix, second
+from stoic.solvers.newton_steps import KEEPS, LARGE, NewtonState, advance, keeps_matrix, second
 from stoic.solvers.newton_sum import MOST_DENSE, Sum
 
 _PER_VARIABLE, _FEWEST_ROWS = (8, 64, 256), 25  # rows for each variable on each level, of 25 variables at least
@@ -48,7 +48,7 @@ def _sizes(sum_: Sum) -> list[int]:
     if not isinstance(sum_.rows, GroupLoss) or sum_.entries <= LARGE:
         return []
     d, n = len(sum_.terms.l2), sum_.n
-    if d <= MOST_DENSE and not keeps_matrix(sum_):
+    if d <= MOST_DENSE and sum_.entries <= KEEPS:
         return []
     if d > MOST_DENSE:
         return [] if sum_.has_l1 else [n // _LEAST_GAIN]

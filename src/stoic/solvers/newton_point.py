@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from stoic.inners.blocks import sums_by
+from stoic.inners.threads import added, filled
 from stoic.protocols import Array, Vector
 
 if TYPE_CHECKING:
@@ -195,18 +196,24 @@ class RowsPoint(Point):
 
         def times(v: Vector) -> tuple[Vector, Any]:
             change = self.rows.predict(v, self.sum.data)
-            terms = curved * change if change.ndim == 1 else self.rows.bent(curved, change) * self.weights
-            if not self.sum.is_linear:
-                bent = self.bent(self.group_sums(self.slopes * change)).take(self.sum.codes)
-                terms += self.slopes * (bent if change.ndim == 1 else bent[:, None])
+            terms = self._bent_terms(curved, change)
             return self.rows.combine(terms, self.sum.data) + self.sum.terms.l2 * v, change
 
         return times
 
-    def group_sums(self, terms: Array) -> Vector:
-        """Return the sums over the rows of each group."""
-        of_rows = terms if terms.ndim == 1 else terms.sum(axis=1)
-        return np.asarray(sums_by(self.sum.codes, of_rows, self.u.size))
+    def _bent_terms(self, curved: Array, change: Array) -> Array:
+        """Return what a change of the predictions adds to the slopes times the weights, to first order."""
+        slopes, codes, n = self.slopes, self.sum.codes, len(change)
+        if change.ndim > 1:
+            terms = self.rows.bent(curved, change) * self.weights
+            if self.sum.is_linear:
+                return np.asarray(terms)
+            bent = self.bent(sums_by(codes, (slopes * change).sum(axis=1), self.u.size))
+            return np.asarray(terms + slopes * bent.take(codes)[:, None])
+        if self.sum.is_linear:
+            return np.asarray(curved * change)
+        bent = self.bent(added(n, lambda j: sums_by(codes[j], slopes[j] * change[j], self.u.size)))
+        return filled(n, lambda j: curved[j] * change[j] + slopes[j] * bent.take(codes[j]))
 
     def diagonal(self, blend: float = 0.0) -> Vector:
         """Return the diagonal of ∇²F but for the part of f, which is of low rank."""

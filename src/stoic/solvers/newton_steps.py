@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from stoic.losses import Absolute, Huber, Quantile
 from stoic.protocols import Array, Vector
 from stoic.solvers.newton_directions import Direction, by_kept_matrix, by_matrix, by_products
 from stoic.solvers.newton_model import Bends, bends_at, by_model, corrected, has_model, hessian_of
@@ -13,7 +12,8 @@ from stoic.solvers.newton_point import Point, RowsPoint
 from stoic.solvers.newton_sum import MOST_DENSE, Sum
 
 LARGE = 1 << 18  # stored numbers: a pass over more takes long
-_KEEPS = 1 << 20  # stored numbers from which on the Hessian is kept from step to step
+KEEPS = 1 << 20  # stored numbers from which on fewer rows come first, and the Hessian is kept from step to step
+_FEW_PRODUCTS, _MANY_PRODUCTS = 2.0, 8.0  # in whose time the Hessian is formed: it is not kept, it leads only
 _ARMIJO, _MOST_HALVINGS = 1e-4, 50
 EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that may be rounding
 _ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
@@ -96,7 +96,7 @@ def advance(state: NewtonState, gap: float) -> NewtonState:
 
 
 def _can_blend(point: Point) -> bool:
-    return isinstance(getattr(point.sum.rows, "loss", None), Huber | Absolute | Quantile)
+    return hasattr(getattr(point.sum.rows, "loss", None), "bound_curvature")
 
 
 def _blended(blend: float, halvings: int) -> float:
@@ -109,7 +109,8 @@ def _blended(blend: float, halvings: int) -> float:
 def keeps_matrix(sum_: Sum) -> bool:
     """Whether the Hessian is formed of some rows once, and then follows the slopes of all."""
     d = len(sum_.terms.l2)
-    return sum_.rows is not None and d <= MOST_DENSE and sum_.entries > _KEEPS
+    is_large = sum_.rows is not None and d <= MOST_DENSE and sum_.entries > KEEPS
+    return is_large and sum_.products_of_a_matrix > _FEW_PRODUCTS
 
 
 def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tuple[Direction, NewtonState]:
@@ -138,7 +139,7 @@ def _kept(state: NewtonState, direction: Direction, before: Point, new: Point, s
         state.age > 0 and state.promised > (2.0 if new.sum.has_l1 else 1.0) * _SLOW * state.before
     )
     is_worn = is_slow or state.age >= _MOST_UPDATES or state.promised <= _FRESH * size
-    if is_worn and not new.sum.has_l1:
+    if is_worn and not new.sum.has_l1 and new.sum.products_of_a_matrix > _MANY_PRODUCTS:
         return state._replace(leads=True)
     if is_worn:
         return state._replace(bends=None, matrix=None, age=0)

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from stoic.checks import Count
 from stoic.errors import IncompatibleParts
 from stoic.inners.metered import Metered
-from stoic.inners.parted import one_blas_thread
+from stoic.inners.threads import one_blas_thread
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.protocols import Vector
