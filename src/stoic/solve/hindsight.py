@@ -73,7 +73,13 @@ class Hindsight:
         self.answers: list[Vector] = []
 
     def outlook(
-        self, w: Vector, tried: Sequence[Drawn], others: Sequence[Drawn], judges: Sequence[Drawn]
+        self,
+        w: Vector,
+        tried: Sequence[Drawn],
+        others: Sequence[Drawn],
+        judges: Sequence[Drawn],
+        *,
+        is_fitted: bool = False,
     ) -> Outlook:
         r"""Return the outlook of an answer, from draws.
 
@@ -83,6 +89,8 @@ class Hindsight:
         two doublings of the samples may have gained a₁ and a₂ on all draws: at this pace the rest is
 
         .. math:: a_2 (\rho + \rho^2 + \dots) = a_2 \rho / (1 - \rho), \qquad \rho = \min(a_2 / a_1, 0.8) .
+
+        From an answer that is fitted to the draws no descent is tried: it would tell nothing.
         """
         if not (tried and judges):
             return Outlook()
@@ -94,7 +102,7 @@ class Hindsight:
         moved = self._moved(everything, w)
         with np.errstate(all="ignore"):
             fallen = rest.objective(self.w0) - rest.objective(w)
-            lower = descend(fit, w, first_smoothness(fit, w), _TRIAL_STEPS)
+            lower = w if is_fitted else descend(fit, w, first_smoothness(fit, w), _TRIAL_STEPS)
         left = rise(rest, lower, w, _MOVED) or self._extrapolated(everything, moved)
         everything.forget()
         return Outlook(0.0, fallen, moved, left)

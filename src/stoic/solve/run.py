@@ -238,7 +238,8 @@ class Run:
         if not (status.is_success or status in {Status.PLAN_CUT, Status.STEPS_SPENT}):
             return status, Outlook()
         try:
-            outlook = self.hindsight.outlook(w, *split_draws(self.pilot_rows, self.meter.kept))
+            draws = split_draws(self.pilot_rows, self.meter.kept)
+            outlook = self.hindsight.outlook(w, *draws, is_fitted=getattr(self.solver, "minimizes_draws", False))
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Outlook()
         except Exception as error:  # a part of the user's own need not take a batch twice, or points like these

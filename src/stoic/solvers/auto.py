@@ -7,9 +7,11 @@ from stoic.errors import IncompatibleParts
 from stoic.pilot import Pilot
 from stoic.problem import Problem
 from stoic.solvers.base import AnySolver, Method, Recipe, method
+from stoic.solvers.group_sampling import groups_drawn
 from stoic.solvers.newton import Newton
 from stoic.solvers.rrosc import RROSCTracked
-from stoic.solvers.sample_average import SampleAverage
+from stoic.solvers.sample_average import SampleAverage, takes_rows
+from stoic.solvers.tracked_sox import TrackedSOX
 
 _log = logging.getLogger("stoic")
 
@@ -28,8 +30,9 @@ class Auto(Recipe):
        derivatives: the exact optimum of the data.
     2. `SampleAverage` otherwise: draws are kept, and evaluated as often as it takes. Its last sample is all data
        where the budget allows that.
-    3. `RROSCTracked`, where the Jacobian of one draw has more than half a million entries, or the compiled engine
-       is asked for: a step costs what its rows cost, and nothing is kept.
+    3. `RROSCTracked`, where draws are not kept: of parts that are no linear models, and whose Jacobian of one draw
+       has more than half a million entries; or where the compiled engine is asked for. A step costs what its rows
+       cost. `TrackedSOX` takes its place with more than 64 groups that can be drawn without each other.
 
     ``result.solver`` is what was taken. Nothing is random in the choice.
 
@@ -61,17 +64,25 @@ def _choice(problem: Problem, budget: int, engine: str) -> tuple[Method, str]:
     is_finite = n is not None and not getattr(problem.inner, "is_fresh", False)
     has_all = is_finite and n is not None and n <= budget
     if engine in KERNELS:
-        return RROSCTracked(), "the compiled engine was asked for"
+        return _by_steps(problem, "the compiled engine was asked for")
     if has_all and _takes_newton(problem):
         return Newton(), f"the budget of {budget} allows to draw all {n} samples"
-    if p * d > _LARGEST_JACOBIAN:
-        return RROSCTracked(), f"the Jacobian of a draw has {p} × {d} entries, too many to keep draws"
+    if p * d > _LARGEST_JACOBIAN and not takes_rows(problem):
+        return _by_steps(problem, f"the Jacobian of a draw has {p} × {d} entries, too many to keep draws")
     if has_all:
         return SampleAverage(everything=True), f"the budget of {budget} allows to draw all {n} samples"
     solver = SampleAverage().for_problem(problem, budget)
     if is_finite:
         return solver, f"the budget of {budget} allows to draw a part of the {n} samples"
     return solver, "samples are fresh; they are kept, and evaluated as often as it takes"
+
+
+def _by_steps(problem: Problem, reason: str) -> tuple[Method, str]:
+    """Return a method that keeps no draws, which draws few of many groups a step where it can."""
+    p = problem.inner.shape[0]
+    if groups_drawn(problem.inner, None) < p:
+        return TrackedSOX(), f"{reason}, and few of the {p} groups are drawn a step"
+    return RROSCTracked(), reason
 
 
 def _takes_newton(problem: Problem) -> bool:

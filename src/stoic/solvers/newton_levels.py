@@ -9,6 +9,7 @@ from stoic.solvers.newton_steps import KEEPS, LARGE, NewtonState, advance, keeps
 from stoic.solvers.newton_sum import MOST_DENSE, Sum
 
 _PER_VARIABLE, _FEWEST_ROWS = (8, 64, 256), 25  # rows for each variable on each level, of 25 variables at least
+_PER_GROUP = 4  # rows of a level that tell a group's mean, at least
 _LEAST_GAIN = 4  # times fewer rows than all, for a level to pay
 _STATISTICAL = 0.1  # of the noise of F on few rows: how exactly it is minimized there
 _MOST_STEPS = 30
@@ -52,7 +53,8 @@ def _sizes(sum_: Sum) -> list[int]:
         return []
     if d > MOST_DENSE:
         return [] if sum_.has_l1 else [n // _LEAST_GAIN]
-    return [max(k * d, _FEWEST_ROWS * k) for k in _PER_VARIABLE if _LEAST_GAIN * max(k * d, _FEWEST_ROWS * k) <= n]
+    sizes = [max(k * d, _FEWEST_ROWS * k) for k in _PER_VARIABLE]
+    return [size for size in sizes if _PER_GROUP * sum_.rows.n_groups <= size <= n // _LEAST_GAIN]
 
 
 def _some(sum_: Sum, size: int) -> IntArray:

@@ -10,11 +10,9 @@ from stoic.solvers.newton_directions import Direction, Quadratic, minimum
 from stoic.solvers.newton_point import Point
 from stoic.solvers.newton_sum import Sum
 
-_MOST_NUMBERS = 1 << 23  # of the Hessians of all groups
-_MOST_ROUNDS, _SOLVED = (
-    40,
-    1e-4,
-)  # of Newton's method on the model, and the share of the first decrease that ends it
+_MOST_NUMBERS, _FEW_NUMBERS = 1 << 23, 1 << 16  # of the Hessians of all groups
+_PER_ENTRY = 0.125  # such numbers for each stored number of the rows: with more, the model takes longer than steps
+_MOST_ROUNDS, _SOLVED = 40, 1e-4  # of Newton's method on the model; share of the first decrease that ends it
 _ARMIJO, _MOST_HALVINGS = 1e-2, 30
 _SEEN = 1e-10  # of F: a decrease of the model that rounding does not hide
 _LEAST_BENT = 1e-8  # of the lengths: what is seen of a curvature that the model lacks
@@ -29,8 +27,10 @@ class Bends(NamedTuple):
 
 def has_model(sum_: Sum) -> bool:
     """Whether there is a model: f is bent, the rows are those of a group loss, and the groups are not too many."""
+    if not isinstance(sum_.rows, GroupLoss) or sum_.is_linear:
+        return False
     p, d = sum_.problem.inner.shape
-    return isinstance(sum_.rows, GroupLoss) and not sum_.is_linear and p * d * d <= _MOST_NUMBERS
+    return p * d * d <= min(_MOST_NUMBERS, max(_FEW_NUMBERS, _PER_ENTRY * sum_.entries))
 
 
 def bends_at(point: Point, blend: float = 0.0) -> Bends:

@@ -18,7 +18,7 @@ from stoic.solvers.sample_average.curvature import Curvature
 from stoic.solvers.sample_average.draws import Drawing, Found, KeptDraws, batch_sizes, minimum_on_draws
 from stoic.solvers.sample_average.rows import minimum_on_rows, row_length, takes_rows
 
-_FIRST = 32  # draws of the first sample, at least
+_FIRST, _FIRST_ROWS = 32, 4096  # draws of the first sample, at least; of very many groups, rows of it, at least
 _PER_VARIABLE = 4  # rows of the first sample for each variable
 _MOST_FIRST = 10_000
 _ENTRIES, _FEWEST_KEPT = 1 << 25, 1000  # numbers of the samples that are kept at a time, and draws
@@ -108,6 +108,11 @@ class SampleAverage(Settings):
     n_draws: Count = UNBOUNDED
     everything: bool = False
 
+    @property
+    def minimizes_draws(self) -> bool:
+        """Whether the answer is the minimum over the draws."""
+        return True
+
     def tuned(self, pilot: Pilot) -> "SampleAverage":  # noqa: ARG002 - nothing is open
         """Return the solver as it is."""
         return self
@@ -193,7 +198,8 @@ class SampleAverage(Settings):
 def _first_size(problem: Problem) -> int:
     """Return the draws of a sample that is not too small for its variables."""
     p, d = problem.inner.shape
-    return max(_FIRST, min(_PER_VARIABLE * d // p, _MOST_FIRST))
+    fewest = min(_FIRST, max(2, _FIRST_ROWS // p))
+    return max(fewest, min(_PER_VARIABLE * d // p, _MOST_FIRST))
 
 
 def _room(problem: Problem) -> int:
