@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stoic.inners.blocks import IntArray
+from stoic.inners.blocks import IntArray, sums_by
 from stoic.inners.group_loss import GroupLoss
 from stoic.solvers.newton_point import Point
 from stoic.solvers.newton_steps import KEEPS, LARGE, NewtonState, advance, keeps_matrix, second
@@ -52,18 +52,20 @@ def _sizes(sum_: Sum) -> list[int]:
     if d <= MOST_DENSE and sum_.entries <= KEEPS:
         return []
     if d > MOST_DENSE:
-        return [] if sum_.has_l1 else [n // _LEAST_GAIN]
-    sizes = [max(k * d, _FEWEST_ROWS * k) for k in _PER_VARIABLE]
+        sizes = [] if sum_.has_l1 else [n // _LEAST_GAIN]
+    else:
+        sizes = [max(k * d, _FEWEST_ROWS * k) for k in _PER_VARIABLE]
     return [size for size in sizes if _PER_GROUP * sum_.rows.n_groups <= size <= n // _LEAST_GAIN]
 
 
 def _some(sum_: Sum, size: int) -> IntArray:
     """Return as many rows of each group, in equal distances; all of a small one, and at least one that counts."""
     rows = sum_.rows.grouped_rows
-    taken = []
-    for first, own_size in zip(rows.offsets[:-1].tolist(), rows.sizes.tolist(), strict=True):
-        own = rows.order[first : first + own_size : max(1, -(-own_size * rows.n_groups // size))]
-        if rows.weight is not None and not (rows.weight[own] > 0.0).any():
-            own = rows.order[first : first + own_size]
-        taken.append(own)
-    return np.concatenate(taken)
+    apart = np.maximum(1, -(-rows.sizes * rows.n_groups // size))
+    codes = rows.codes.take(rows.order)
+    places = np.arange(len(codes)) - rows.offsets.take(codes)
+    is_taken = places % apart.take(codes) == 0
+    if rows.weight is not None:
+        counts = sums_by(codes, is_taken * (rows.weight.take(rows.order) > 0.0), rows.n_groups)
+        is_taken |= (counts == 0.0).take(codes)
+    return np.asarray(rows.order[is_taken])
