@@ -10,6 +10,8 @@ from stoic.inners import parted, threads
 from stoic.inners.parted import Parted
 from stoic.regularizers import Anchored
 from stoic.solvers import newton, newton_levels, newton_sets, newton_steps
+from stoic.solvers.newton_model import has_model
+from stoic.solvers.newton_sum import sum_of
 
 N, D = 3000, 12
 RNG = np.random.default_rng(0)
@@ -219,3 +221,34 @@ def test_threads_heed_the_errors_that_the_caller_wants_and_hand_theirs_on(monkey
         threads.added(100, lambda rows: np.full(rows.stop - rows.start, 1e300).prod(keepdims=True))
     with np.errstate(over="ignore"):
         assert np.isinf(threads.added(100, lambda rows: np.full(2, 1e300).prod(keepdims=True)))
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(N) % 7])
+def test_a_level_has_rows_of_every_group_in_equal_distances_and_one_that_counts(weight):
+    groups = np.repeat([0, 1, 2, 3], [2000, 700, 292, 8])
+    weight = None if weight is None else np.where(groups == 3, np.arange(N) == N - 2, weight)
+    problem = stoic.Problem(stoic.GroupLoss(X, Y, groups, sample_weight=weight), stoic.LogSumExp(1.0))
+    some = newton_levels._some(sum_of(problem, None), 400)
+    counts = np.bincount(groups[some])
+    assert (counts[:3] == [100, 100, 98]).all()
+    assert np.unique(np.diff(some[groups[some] == 0])).tolist() == [20]
+    assert counts[3] == 8
+    if weight is not None:
+        assert (np.bincount(groups[some], weight[some]) > 0.0).all()
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("p", [3, 1000])
+def test_levels_have_several_rows_of_each_group(p):
+    problem = stoic.Problem(stoic.GroupLoss(X, Y, np.arange(N) % p), stoic.LogSumExp(50.0), stoic.L2(1e-2))
+    sizes = newton_levels._sizes(sum_of(problem, None))
+    assert bool(sizes) == (p == 3)
+    assert all(4 * p <= size <= N // 4 for size in sizes)
+    assert_optimal(problem, stoic.minimize(problem, stoic.Newton(gap=0.0), budget=N), 1e-7)
+
+
+def test_there_is_a_model_of_groups_where_their_matrices_are_few_beside_the_rows():
+    few, many = (stoic.Problem(stoic.GroupLoss(X, Y, np.arange(N) % p), stoic.LogSumExp(1.0)) for p in (3, 1000))
+    assert has_model(sum_of(few, None))
+    assert not has_model(sum_of(many, None))
+    assert not has_model(sum_of(stoic.Problem(few.inner, stoic.Linear()), None))

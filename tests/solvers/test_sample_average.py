@@ -8,6 +8,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 import stoic
 from catalog import CASES
+from stoic.solve import hindsight
 from stoic.solvers.sample_average import draws, solver
 from stoic.solvers.sample_average.curvature import Curvature, step_of
 from stoic.solvers.sample_average.levels import deviations, group_deviations, widths
@@ -239,6 +240,50 @@ def test_auto_takes_kernels_where_they_are_asked_for_and_keeps_no_large_jacobian
     assert stoic.Auto().for_problem(problem, 10**6, "compiled") == stoic.RROSCTracked()
     wide = stoic.FunctionInner(lambda w, x: x, lambda w, x: x, shape=(2, 10**6), draw=lambda size, rng: None)
     assert stoic.Auto().for_problem(stoic.Problem(wide, stoic.Linear()), 10**6) == stoic.RROSCTracked()
+
+
+def many_groups(p, n=20_000, d=30):
+    """Return KL group DRO of p groups alike but for their noise."""
+    rng = np.random.default_rng(5)
+    X, groups = rng.standard_normal((n, d)), np.arange(n) % p
+    y = X @ np.ones(d) + rng.uniform(0.5, 1.5, p)[groups] * rng.standard_normal(n)
+    return stoic.Problem(stoic.GroupLoss(X, y, groups), stoic.LogSumExp(4.0))
+
+
+def test_auto_keeps_the_rows_of_very_many_groups_and_their_number_hardly_matters():
+    gaps = []
+    for p in (5, 2000):
+        problem = many_groups(p)
+        best = problem.objective(stoic.minimize(problem, "newton", budget=20_000).w)
+        result = stoic.minimize(problem, budget=10_000, seed=0)
+        assert isinstance(result.solver, stoic.SampleAverage)
+        gaps.append(problem.objective(result.w) - best)
+    assert gaps[1] <= 2.0 * gaps[0]  # five draws a group, of a Jacobian of 60,000 entries
+    with pytest.raises(stoic.InvalidParameter, match="budget >= 2000"):
+        stoic.minimize(problem, budget=1999)
+
+
+def test_auto_keeps_rows_whose_jacobians_would_be_large():
+    problem = many_groups(20_000)
+    assert type(stoic.Auto().for_problem(problem, 19_999)) is stoic.SampleAverage
+
+
+def test_auto_draws_few_of_many_groups_where_no_draws_are_kept():
+    problem = many_groups(65)
+    assert stoic.Auto().for_problem(problem, 1000, "compiled") == stoic.TrackedSOX()
+    assert stoic.Auto().for_problem(many_groups(64), 1000, "compiled") == stoic.RROSCTracked()
+
+
+def test_no_descent_is_tried_from_an_answer_that_is_fitted_to_the_draws(monkeypatch):
+    def descend(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(hindsight, "descend", descend)
+    X, y, groups = rows(400)
+    problem = stoic.Problem(stoic.GroupLoss(X, y, groups), stoic.LogSumExp(1.0))
+    assert stoic.minimize(problem, "sample-average", budget=200).success
+    with pytest.raises(AssertionError):
+        stoic.minimize(problem, "rrosc-tracked", budget=2000)
 
 
 def test_all_data_of_a_stream_are_refused():
