@@ -9,8 +9,9 @@ import stoic
 from stoic.inners import parted, threads
 from stoic.inners.parted import Parted
 from stoic.regularizers import Anchored
-from stoic.solvers import newton, newton_levels, newton_sets, newton_steps
+from stoic.solvers import newton_kept, newton_sets, newton_sum
 from stoic.solvers.newton_model import has_model
+from stoic.solvers.newton_rows import Sampling
 from stoic.solvers.newton_sum import sum_of
 
 N, D = 3000, 12
@@ -24,13 +25,9 @@ WIDE_Y = WIDE @ np.where(np.arange(1500) < 20, 2.0, 0.0) + 0.3 * RNG.standard_no
 
 @pytest.fixture
 def large(monkeypatch):
-    """Take all data for large ones."""
-    for module in (newton, newton_steps, newton_levels):
-        monkeypatch.setattr(module, "LARGE", 1)
-    for module in (newton_steps, newton_levels):
-        monkeypatch.setattr(module, "KEEPS", 1)
-    monkeypatch.setattr(newton_steps, "_FEW_PRODUCTS", 0.0)
-    monkeypatch.setattr(newton_steps, "_MANY_PRODUCTS", 0.0)
+    """Take all data for large ones, of which some rows give the second derivatives."""
+    for name, value in {"LARGE": 1, "_STARTS": 1, "_PER_VARIABLE": (4, 16), "_DEAR": 0.0, "_SHORT": 1e9}.items():
+        monkeypatch.setattr(newton_sum, name, value)
     monkeypatch.setattr(parted, "_PART", 500)
     monkeypatch.setattr(threads, "_TERMS", 500)
 
@@ -64,14 +61,18 @@ def test_kept_matrices_lead_to_the_optimum(outer, loss, regularizer):
 
 
 @pytest.mark.usefixtures("large")
-@pytest.mark.parametrize("many", [1e9, 0.0])
-@pytest.mark.parametrize("few", [1e9, 0.0])
+@pytest.mark.parametrize("many", [1e9, 0.0], ids=["of all rows", "leads"])
+@pytest.mark.parametrize("cheap", [1e9, 0.0], ids=["anew", "mended"])
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
-def test_a_matrix_leads_or_is_formed_again_by_what_it_costs(loss, few, many, monkeypatch):
-    monkeypatch.setattr(newton_steps, "_FEW_PRODUCTS", few)
-    monkeypatch.setattr(newton_steps, "_MANY_PRODUCTS", many)
+def test_second_derivatives_are_formed_anew_mended_or_of_more_rows(loss, cheap, many, monkeypatch):
+    monkeypatch.setattr(newton_kept, "_CHEAP", cheap)
+    monkeypatch.setattr(newton_kept, "_MANY_PRODUCTS", many)
+    monkeypatch.setattr(newton_sum, "_PER_VARIABLE", (2,))
+    grown = []
+    monkeypatch.setattr(newton_kept.Kept, "_of_more", counted(newton_kept.Kept._of_more, grown))
     problem = problem_of(loss=loss, regularizer=stoic.L2(1e-4))
     assert_optimal(problem, stoic.minimize(problem, stoic.Newton(gap=0.0), budget=N), 1e-7)
+    assert grown
 
 
 @pytest.mark.usefixtures("large")
@@ -224,11 +225,12 @@ def test_threads_heed_the_errors_that_the_caller_wants_and_hand_theirs_on(monkey
 
 
 @pytest.mark.parametrize("weight", [None, np.arange(N) % 7])
-def test_a_level_has_rows_of_every_group_in_equal_distances_and_one_that_counts(weight):
+def test_rows_alike_are_taken_in_equal_distances_and_one_that_counts_of_each_group(weight):
     groups = np.repeat([0, 1, 2, 3], [2000, 700, 292, 8])
     weight = None if weight is None else np.where(groups == 3, np.arange(N) == N - 2, weight)
-    problem = stoic.Problem(stoic.GroupLoss(X, Y, groups, sample_weight=weight), stoic.LogSumExp(1.0))
-    some = newton_levels._some(sum_of(problem, None), 400)
+    inner = stoic.GroupLoss(RNG.uniform(1.0, 2.0, (N, 3)), Y, groups, sample_weight=weight)
+    some, weights = Sampling(inner).rows(400)
+    assert weights is None
     counts = np.bincount(groups[some])
     assert (counts[:3] == [100, 100, 98]).all()
     assert np.unique(np.diff(some[groups[some] == 0])).tolist() == [20]
@@ -237,13 +239,41 @@ def test_a_level_has_rows_of_every_group_in_equal_distances_and_one_that_counts(
         assert (np.bincount(groups[some], weight[some]) > 0.0).all()
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("standardized", [False, True])
+def test_rows_that_are_long_or_rare_are_taken_and_the_weights_make_up_for_it(kind, standardized):
+    rng = np.random.default_rng(1)
+    columns = np.stack(
+        [np.ones(N), rng.standard_t(2.0, N), np.arange(N) % 1000 == 7, np.arange(N) == 5], axis=1
+    ) * np.array([1.0, 100.0, 1e-3, 1e5])  # units do not matter
+    options = {"center": columns.mean(axis=0), "scale": columns.std(axis=0) + 1.0} if standardized else {}
+    weight = 0.5 + rng.random(N)
+    inner = stoic.GroupLoss(kind(columns), Y, GROUPS, sample_weight=weight, **options)
+    some, weights = Sampling(inner).rows(600)
+    assert 300 < len(some) < 800
+    assert {5, 7, 1007, 2007} <= set(some.tolist())
+    shares = inner.taken(some).with_weight(weights).grouped_rows.shares
+    for own in (columns[:, 0], columns[:, 2], np.square(columns[:, 1])):
+        exact = np.bincount(GROUPS, own * inner.grouped_rows.shares)
+        found = np.bincount(GROUPS[some], own[some] * shares)
+        np.testing.assert_allclose(found, exact, rtol=0.2)
+
+
+def test_rows_without_weight_are_not_taken():
+    weight = (np.arange(N) % 2 == 0).astype(float)
+    inner = stoic.GroupLoss(np.square(np.square(X)), Y, GROUPS, sample_weight=weight)
+    some, weights = Sampling(inner).rows(500)
+    assert weights is not None
+    assert (weight[some] == 1.0).all()
+
+
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("p", [3, 1000])
 def test_levels_have_several_rows_of_each_group(p):
     problem = stoic.Problem(stoic.GroupLoss(X, Y, np.arange(N) % p), stoic.LogSumExp(50.0), stoic.L2(1e-2))
-    sizes = newton_levels._sizes(sum_of(problem, None))
-    assert bool(sizes) == (p == 3)
-    assert all(4 * p <= size <= N // 4 for size in sizes)
+    sum_ = sum_of(problem, None)
+    assert bool(sum_.levels) == sum_.takes_few == (p == 3)
+    assert all(4 * p <= size <= N // 4 for size in sum_.levels)
     assert_optimal(problem, stoic.minimize(problem, stoic.Newton(gap=0.0), budget=N), 1e-7)
 
 

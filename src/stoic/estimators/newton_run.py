@@ -21,6 +21,7 @@ from stoic.solve.progress import progress_bar
 from stoic.solve.requests import too_small_budget
 from stoic.solve.result import Record, Result
 from stoic.solvers.newton import Newton
+from stoic.solvers.newton_kept import Kept
 from stoic.solvers.newton_point import RowsPoint
 from stoic.solvers.newton_steps import NewtonState
 from stoic.solvers.newton_sum import sum_of
@@ -76,8 +77,10 @@ class NewtonRun:
             meter.charge(self.meter.samples, self.meter.evaluations)
             last, sum_ = self.chunk.state, sum_of(counted, meter.inner.everything())
             point = sum_.at(w) if self.predictions is None else RowsPoint(sum_, w, self.predictions)
-            kept = {"matrix": last.matrix, "diagonal": last.diagonal, "age": last.age}
-            state = NewtonState(w, damping=last.damping, point=point, **kept)
+            kept = None if last.kept is None else Kept(sum_.of_size(last.kept.few.n))
+            state = NewtonState(
+                w, damping=last.damping, point=point, kept=kept, diagonal=last.diagonal, age=last.age
+            )
         self.problem, self.counted, self.meter = problem, counted, meter
         self.chunk = self.chunk._replace(state=state, ending=None)
 

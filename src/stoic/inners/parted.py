@@ -11,7 +11,7 @@ from stoic.inners.blocks import IntArray, block_bounds
 from stoic.inners.threads import each_of, one_blas_thread
 from stoic.protocols import Array, Vector
 
-_PART, _MOST_PARTS = 1 << 19, 16  # stored numbers of a part at least
+_PART, _MOST_PARTS = 1 << 20, 16  # stored numbers of a part at least
 _SUMS = 1  # numbers of a part for each entry of its sums, which are added up in the end
 _BLOCK = 1 << 16  # numbers of rows that are copied at a time, which stay in the cache
 _COPIED = 1 << 20  # numbers of rows that are copied at a time, group by group
@@ -52,6 +52,8 @@ class Parted:
 
     def times(self, w: Vector) -> Vector:
         """Return Xw."""
+        if not w.any():  # as at most starts
+            return np.zeros(self.X.shape[0])
         if len(self.bounds) == 2 and not self.must_convert:
             return np.asarray(self.X @ w)
         product = np.empty(self.X.shape[0])
@@ -167,6 +169,23 @@ class Parted:
             canonical.sum_duplicates()
             return Parted(canonical).squares(c)
         return _sum(self._each(of_part), self.X.shape[1])
+
+    def row_squares(self, u: Vector) -> Vector:
+        """Return the sums of u times the squares of the entries, row by row."""
+        sums = np.empty(self.X.shape[0])
+
+        def fill(k: int) -> None:
+            part, own = self.parts[k], sums[self.bounds[k] : self.bounds[k + 1]]
+            if self.is_sparse:
+                squares = np.square(part.data, dtype=np.float64)
+                own[:] = sparse.csr_array((squares, part.indices, part.indptr), shape=part.shape) @ u
+                return
+            length = max(1, _BLOCK // part.shape[1])
+            for i in range(0, part.shape[0], length):
+                own[i : i + length] = np.square(part[i : i + length], dtype=np.float64) @ u
+
+        self._each(fill)
+        return sums
 
     def _blocks(self, k: int, *, copies: bool = False) -> Iterator[tuple[slice, Any]]:
         """Yield the rows of a part as float64: some at a time where these, or what is made of them, are copies."""

@@ -18,8 +18,8 @@ from stoic.solvers.base import Info, Settings, method
 from stoic.solvers.newton_levels import started
 from stoic.solvers.newton_point import Point
 from stoic.solvers.newton_sets import has_sets, round_of
-from stoic.solvers.newton_steps import LARGE, NewtonState, advance
-from stoic.solvers.newton_sum import MOST_DENSE, Sum, sum_of
+from stoic.solvers.newton_steps import NewtonState, advance
+from stoic.solvers.newton_sum import MOST_DENSE, sum_of
 
 Gap = Annotated[float | None, lambda name, value: value is None or check_real(name, value, low=0.0)]
 """A part of F, or None."""
@@ -99,7 +99,7 @@ class Newton(Settings):
 
     def looks_often(self, problem: Problem) -> bool:
         """Whether a pass over the data takes no time."""
-        return not is_large(sum_of(problem, None))
+        return not sum_of(problem, None).is_large
 
     def tuned(self, pilot: Pilot) -> "Newton":  # noqa: ARG002 - nothing is open
         """Return the solver as it is."""
@@ -142,21 +142,15 @@ class Newton(Settings):
         """Take one step along the damped Newton direction."""
         state = state if state.point else self._started(problem, state)
         sum_ = cast("Point", state.point).sum
-        gap = (_GAP if is_large(sum_) else 0.0) if self.gap is None else self.gap
-        with one_blas_thread() if state.w.size > _FEW or is_large(sum_) else nullcontext():
+        gap = (_GAP if sum_.is_large else 0.0) if self.gap is None else self.gap
+        with one_blas_thread() if state.w.size > _FEW or sum_.is_large else nullcontext():
             if has_sets(sum_):
                 return round_of(state, gap, sum_.lengths), Info()
             return advance(state, gap), Info()
 
     def _started(self, problem: Problem, state: NewtonState) -> NewtonState:
         sum_ = sum_of(problem, problem.inner.everything())
-        point = sum_.at(state.w)
-        if not is_large(sum_):
-            return state._replace(point=point, blend=float(state.w.size > MOST_DENSE))
+        if not sum_.is_large:
+            return state._replace(point=sum_.at(state.w), blend=float(state.w.size > MOST_DENSE))
         with one_blas_thread():
-            return started(point)
-
-
-def is_large(sum_: Sum) -> bool:
-    """Whether a pass over the rows takes so long that fewer rows and threads pay."""
-    return sum_.rows is not None and sum_.entries > LARGE
+            return started(sum_, state.w)

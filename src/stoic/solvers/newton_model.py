@@ -19,10 +19,11 @@ _LEAST_BENT = 1e-8  # of the lengths: what is seen of a curvature that the model
 
 
 class Bends(NamedTuple):
-    """The Hessians of the groups, of shape (p, d, d), and what their sum lacks, as later steps have seen it."""
+    """The Hessians of the groups, of shape (p, d, d), what their sum lacks, and slopes unless of all rows."""
 
     of_groups: Array
     missing: Array | None = None
+    z: Array | None = None
 
 
 def has_model(sum_: Sum) -> bool:
@@ -85,7 +86,10 @@ def corrected(bends: Bends, step: Vector, slopes: Vector, foreseen: Vector) -> B
 class _Model:
     def __init__(self, point: Point, bends: Bends, damping: float) -> None:
         self.point, self.outer, self.bends = point, point.sum.problem.outer, bends
-        d = len(point.w)
+        self.z = point.z if bends.z is None else bends.z
+        d, terms = len(point.w), point.sum.terms
+        rest = 0.0 if bends.z is None else point.smooth - terms.l2 * point.w - terms.linear - point.q @ bends.z
+        self.rest = np.zeros(d) + rest  # of the slopes over all rows, that those of some do not have
         self.flat = bends.of_groups.reshape(-1, d)
         diagonal = point.q @ np.einsum("ijj->ij", bends.of_groups) + point.sum.terms.l2
         self.ridge = damping * np.maximum(diagonal, point.flat)
@@ -93,14 +97,14 @@ class _Model:
     def _means(self, p: Vector) -> tuple[Vector, Array]:
         """Return what the model makes of the groups' means, and their slopes."""
         bent = (self.flat @ p).reshape(-1, len(p))
-        return self.point.u + self.point.z @ p + 0.5 * (bent @ p), self.point.z + bent
+        return self.point.u + self.z @ p + 0.5 * (bent @ p), self.z + bent
 
     def _lacking(self, p: Vector) -> Vector:
         return 0.0 * p if self.bends.missing is None else np.asarray(self.bends.missing @ p)
 
     def value(self, p: Vector) -> float:
         """Return the model at w + p."""
-        rest = 0.5 * float(p @ self._lacking(p) + p @ (self.ridge * p))
+        rest = float(self.rest @ p) + 0.5 * float(p @ self._lacking(p) + p @ (self.ridge * p))
         value: float = self.outer.value(self._means(p)[0]) + self.point.sum.penalty(self.point.w + p) + rest
         return value
 
@@ -109,7 +113,11 @@ class _Model:
         u, z = self._means(p)
         terms = self.point.sum.terms
         return np.asarray(
-            self.outer.gradient(u) @ z + self._lacking(p) + terms.l2 * (self.point.w + p) + terms.linear
+            self.outer.gradient(u) @ z
+            + self.rest
+            + self._lacking(p)
+            + terms.l2 * (self.point.w + p)
+            + terms.linear
         )
 
     def derivatives(self, p: Vector) -> tuple[Vector, Array]:

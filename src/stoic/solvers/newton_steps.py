@@ -1,19 +1,16 @@
 """One step of Newton's method on a sum: a direction, a search along it, and what the next step needs to know."""
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from stoic.protocols import Array, Vector
-from stoic.solvers.newton_directions import Direction, by_kept_matrix, by_matrix, by_products
-from stoic.solvers.newton_model import Bends, bends_at, by_model, corrected, has_model, hessian_of
+from stoic.protocols import Vector
+from stoic.solvers.newton_directions import Direction, by_matrix, by_products
+from stoic.solvers.newton_kept import Kept
+from stoic.solvers.newton_model import bends_at, by_model, has_model
 from stoic.solvers.newton_point import Point, RowsPoint
-from stoic.solvers.newton_sum import MOST_DENSE, Sum
 
-LARGE = 1 << 18  # stored numbers: a pass over more takes long
-KEEPS = 1 << 20  # stored numbers from which on fewer rows come first, and the Hessian is kept from step to step
-_FEW_PRODUCTS, _MANY_PRODUCTS = 2.0, 8.0  # in whose time the Hessian is formed: it is not kept, it leads only
 _ARMIJO, _MOST_HALVINGS = 1e-4, 50
 EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that may be rounding
 _ROUNDING, _BLIND = 1e-15, 1e-12  # of F: its error, and a decrease that it hides
@@ -25,16 +22,15 @@ _SLOW = 0.25  # of the last promise: one that shows that what is kept is worn ou
 _FRESH = 1e-9  # of the size of F: promises below which predictions and Hessians are formed anew
 _STEEP = 0.3  # of the slope at the start of a step: one at its end that a better length would avoid
 _LONGEST = 4.0
-_MOST_UPDATES, _MOST_STALE = 15, 20  # of a kept matrix, products with a kept diagonal
-_LEAST_BENT = 1e-10  # of the lengths: a change of slopes along a step that tells its curvature
+_MOST_STALE = 20  # products with a kept diagonal
 
 
 class NewtonState(NamedTuple):
     """The iterate, the steps taken, the damping of the next, how much the last was to lower F, its size at w₀.
 
     Done: another step would change nothing but rounding, or less than the gap that was asked for. Stuck: no step
-    of any length lowers F. The last fields are what is kept from step to step: the point w, and a matrix or a
-    diagonal of second derivatives near it with the number of its updates or products.
+    of any length lowers F. The last fields are what is kept from step to step: the point w, second derivatives,
+    or their diagonal with the number of products that it has led.
     """
 
     w: Vector
@@ -45,10 +41,7 @@ class NewtonState(NamedTuple):
     is_done: bool = False
     is_stuck: bool = False
     point: Point | None = None
-    bends: Bends | None = None
-    matrix: Array | None = None
-    keeps: bool = False
-    leads: bool = False
+    kept: Kept | None = None
     before: float = math.inf
     is_rough: bool = False
     blend: float = 0.0
@@ -68,8 +61,10 @@ def advance(state: NewtonState, gap: float) -> NewtonState:
         return state._replace(w=np.full_like(state.w, np.nan), point=None)
     new, halvings = _search(point, direction, matters=promised > _NEAR * size)
     is_near = promised <= _NEAR * size and state.damping <= _SMALL_DAMPING  # a damped step promises little
-    is_done = promised <= EXACT * size or (is_near and promised > 0.5 * state.promised)
-    is_trusted = state.damping <= _SMALL_DAMPING and halvings == 0 and (state.blend == 0.0 or gap > _ROUGHLY)
+    is_exact = state.kept is None or state.kept.is_exact(point.sum)
+    is_done = promised <= EXACT * size or (is_near and is_exact and promised > 0.5 * state.promised)
+    is_whole = halvings == 0 or promised <= _BLIND * abs(point.value)  # but for rounding
+    is_trusted = state.damping <= _SMALL_DAMPING and is_whole and (state.blend == 0.0 or gap > _ROUGHLY)
     is_done = is_done or (is_trusted and 0.5 * promised <= gap * first)
     has_more = state.blend < 1.0 and _can_blend(point)  # parabolas above the losses come before damping
     failed = halvings > _MOST_HALVINGS or (halvings > 0 and not has_more)
@@ -88,8 +83,11 @@ def advance(state: NewtonState, gap: float) -> NewtonState:
         is_rough=state.is_rough or halvings > 0,
         blend=_blended(state.blend, halvings) if _can_blend(point) else 0.0,
     )
-    if state.keeps and not state.leads and not is_done:
-        state = _kept(state, direction, point, new, size)
+    if state.kept is not None and not is_done:
+        is_slow = promised > (2.0 if point.sum.has_l1 else 1.0) * _SLOW * state.before
+        is_rough = halvings > 0 or state.blend == 1.0
+        kept = state.kept.followed(direction, point, new, is_slow=is_slow, is_rough=is_rough)
+        state = state._replace(kept=kept)
     if promised <= _FRESH * size and not is_done and isinstance(new, RowsPoint):
         state = state._replace(point=new.sum.at(new.w))  # without the rounding of many steps
     return state
@@ -106,62 +104,22 @@ def _blended(blend: float, halvings: int) -> float:
     return 0.1 * blend if blend > _LEAST_BLEND else 0.0
 
 
-def keeps_matrix(sum_: Sum) -> bool:
-    """Whether the Hessian is formed of some rows once, and then follows the slopes of all."""
-    d = len(sum_.terms.l2)
-    is_large = sum_.rows is not None and d <= MOST_DENSE and sum_.entries > KEEPS
-    return is_large and sum_.products_of_a_matrix > _FEW_PRODUCTS
-
-
 def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tuple[Direction, NewtonState]:
     accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
     if gap > 0.0 and 0.0 < state.promised < math.inf:  # what a step leaves is to be less than the gap, and no more
         accuracy = max(accuracy, min(0.1, math.sqrt(0.1 * gap * state.first / state.promised)))
-    if state.leads:
-        matrix = state.matrix if state.bends is None else hessian_of(point, state.bends)
-        return by_kept_matrix(point, cast("Array", matrix), state.damping, accuracy, state.blend), state
+    if state.kept is not None:
+        kept = state.kept.formed(point, state.blend)
+        return kept.direction(point, state.damping, accuracy, state.blend), state._replace(kept=kept)
     if point.w.size <= point.sum.most_dense:
-        if (state.keeps or state.is_rough) and has_model(point.sum):
-            bends = state.bends or bends_at(point, state.blend)
-            return by_model(point, bends, state.damping), state._replace(bends=bends if state.keeps else None)
-        matrix = point.hessian(state.blend) if state.matrix is None else state.matrix
-        return by_matrix(point, matrix, state.damping), state._replace(matrix=matrix if state.keeps else None)
+        if state.is_rough and has_model(point.sum):
+            return by_model(point, bends_at(point, state.blend), state.damping), state
+        return by_matrix(point, point.hessian(state.blend), state.damping), state
     diagonal, age = state.diagonal, state.age
     if diagonal is None or age > _MOST_STALE:
         diagonal, age = point.diagonal(state.blend), 0
     direction, products = by_products(point, state.damping, accuracy, diagonal, state.blend)
     return direction, state._replace(diagonal=diagonal, age=age + products)
-
-
-def _kept(state: NewtonState, direction: Direction, before: Point, new: Point, size: float) -> NewtonState:
-    """Return the state with what is kept corrected by the slopes of a step, or left out where it is worn out."""
-    is_slow = state.blend == 1.0 or (
-        state.age > 0 and state.promised > (2.0 if new.sum.has_l1 else 1.0) * _SLOW * state.before
-    )
-    is_worn = is_slow or state.age >= _MOST_UPDATES or state.promised <= _FRESH * size
-    if is_worn and not new.sum.has_l1 and new.sum.products_of_a_matrix > _MANY_PRODUCTS:
-        return state._replace(leads=True)
-    if is_worn:
-        return state._replace(bends=None, matrix=None, age=0)
-    step, bends = new.w - before.w, state.bends
-    if bends is not None and direction.foreseen is not None and step.any():
-        bends = corrected(bends, step, new.smooth, direction.foreseen(step))
-    matrix = state.matrix
-    if matrix is not None and step.any():
-        change = new.smooth - before.smooth
-        matrix = corrected(Bends(matrix, matrix), step, change, matrix @ step).missing
-    return state._replace(bends=bends, matrix=matrix, age=state.age + 1)
-
-
-def second(few: Point, point: Point, blend: float) -> dict[str, Any]:
-    """Return second derivatives as a state keeps them: of few rows, but for columns that these hardly have."""
-    if not has_model(few.sum):
-        matrix = few.hessian(blend)
-        matrix.flat[:: len(matrix) + 1] += np.maximum(point.diagonal(blend) - matrix.diagonal(), 0.0)
-        return {"matrix": matrix}
-    bends = bends_at(few, blend)
-    own = few.q @ np.einsum("ijj->ij", bends.of_groups) + few.sum.terms.l2
-    return {"bends": bends._replace(missing=np.diag(np.maximum(point.diagonal(blend) - own, 0.0)))}
 
 
 def _search(point: Point, direction: Direction, *, matters: bool) -> tuple[Point, int]:

@@ -19,10 +19,21 @@ from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.regularizers import Terms, Zero, terms_of
 from stoic.solvers.newton_point import Point, RowsPoint
+from stoic.solvers.newton_rows import Sampling
 
 MOST_DENSE = 1000  # variables up to which the Hessian is formed
+LARGE = 1 << 18  # stored numbers: a pass over more takes long
+_STARTS = 1 << 20  # stored numbers from which on fewer rows come first, and second derivatives are those of some
+_PER_VARIABLE, _FEWEST_ROWS = (8, 64, 256), 25  # rows for each variable on each level, of 25 variables at least
+_PER_GROUP = 4  # rows of a level that tell a group's mean, at least
+_LEAST_GAIN = 4  # times fewer rows than all, for a level to pay
 _MOST_JACOBIAN = 1 << 20  # numbers of the Jacobian of g
-_DENSE_ENTRY, _SPARSE_ENTRY = 45.0, 250.0  # products of two entries in the time of an entry of X @ v
+_DENSE_ENTRY, _SPARSE_ENTRY = 25.0, 40.0  # products of two entries in the time of an entry of X @ v and Xᵀc
+_THIN = 200.0  # such products in the time of one of a sparse Gram matrix
+_DEAR, _SHORT = (
+    8.0,
+    1.0,
+)  # products with all rows, in whose time a Hessian takes too long of all rows, and short of few
 
 
 @dataclass(frozen=True)
@@ -80,24 +91,54 @@ class Sum:
     def has_z(self) -> bool:
         """Whether the Jacobian of g is wanted anyhow, and the slopes are made of it."""
         p, d = self.problem.inner.shape
-        return type(self.rows) is GroupLoss and not self.is_linear and d <= MOST_DENSE and p * d <= _MOST_JACOBIAN
+        is_small = d <= MOST_DENSE and p * d <= _MOST_JACOBIAN
+        return type(self.rows) is GroupLoss and not self.is_linear and is_small and not self.takes_few
 
     @cached_property
     def entries(self) -> float:
         """The stored numbers of the rows."""
-        return float(self._stored.size if isinstance(self._stored, np.ndarray) else self._stored.nnz)
+        return float(self.stored.size if isinstance(self.stored, np.ndarray) else self.stored.nnz)
 
     @property
-    def _stored(self) -> Any:
+    def stored(self) -> Any:
+        """X as it is in memory."""
         design = getattr(self.rows, "one", self.rows)._design  # noqa: SLF001 - its size
         return getattr(design, "plain", design).X
 
     @property
     def products_of_a_matrix(self) -> float:
         """How many products with ∇²F take the time of forming it."""
-        d, is_sparse = len(self.terms.l2), not isinstance(self._stored, np.ndarray)
-        per_row = self.entries / max(1, self.n)
-        return d * d / (_SPARSE_ENTRY * per_row if is_sparse else _DENSE_ENTRY * d)
+        d, per_row = len(self.terms.l2), self.entries / max(1, self.n)
+        if isinstance(self.stored, np.ndarray):
+            return d / _DENSE_ENTRY
+        return min(d * d, _THIN * per_row * per_row) / (_SPARSE_ENTRY * max(1.0, per_row))
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether a pass over the rows takes so long that fewer rows and threads pay."""
+        return self.rows is not None and self.entries > LARGE
+
+    @cached_property
+    def levels(self) -> list[int]:
+        """How many rows are to be solved before all, from level to level."""
+        if not isinstance(self.rows, GroupLoss) or not self.is_large:
+            return []
+        d, n = len(self.terms.l2), self.n
+        if d > MOST_DENSE:
+            sizes = [] if self.has_l1 else [n // _LEAST_GAIN]
+        else:
+            fewest = _PER_GROUP * self.rows.n_groups
+            sizes = [max(k * d, k * _FEWEST_ROWS, fewest) for k in _PER_VARIABLE] if self.entries > _STARTS else []
+            sizes = [k for k in sizes if k * self.products_of_a_matrix <= _SHORT * n]
+        return [k for k in sorted(set(sizes)) if _PER_GROUP * self.rows.n_groups <= k <= n // _LEAST_GAIN]
+
+    @cached_property
+    def takes_few(self) -> bool:
+        """Whether second derivatives are those of some rows: enough of them, and yet few."""
+        d = len(self.terms.l2)
+        if not self.levels or d > MOST_DENSE:
+            return False
+        return self.levels[-1] >= _PER_VARIABLE[-1] * d or self.products_of_a_matrix > _DEAR
 
     @cached_property
     def lengths(self) -> Vector:
@@ -126,9 +167,20 @@ class Sum:
             return Point(self, w)
         return RowsPoint(self, w, self.rows.predict(w, self.data))
 
-    def of_rows(self, rows: IntArray) -> "Sum":
-        """Return F over some rows, each group with at least one that counts."""
-        return Sum(self.problem.with_inner(self.rows.taken(rows)), RowBatch(None), self.terms, self.deadline)
+    def of_rows(self, rows: IntArray, weight: Vector | None = None) -> "Few":
+        """Return F over some rows, each group with at least one that counts; by weights of their own, if given."""
+        inner = self.rows.taken(rows)
+        inner = inner if weight is None else inner.with_weight(weight)
+        return Few(self.problem.with_inner(inner), RowBatch(None), self.terms, self.deadline)
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """How rows are chosen that stand for all."""
+        return Sampling(self.rows)
+
+    def of_size(self, size: int) -> "Few":
+        """Return F over about as many rows, which stand for all."""
+        return self.of_rows(*self.sampling.rows(size))
 
     def of_columns(self, columns: IntArray) -> "Sum":
         """Return F as a function of some coordinates, the others being zero."""
@@ -137,7 +189,16 @@ class Sum:
         return Part(problem, RowBatch(None), terms, self.deadline)
 
 
-class Part(Sum):
+class Few(Sum):
+    """F over some rows."""
+
+    @property
+    def levels(self) -> list[int]:
+        """None: they are one."""
+        return []
+
+
+class Part(Few):
     """F as a function of some coordinates."""
 
     most_dense = 3 * MOST_DENSE
