@@ -120,9 +120,9 @@ class Design(ABC):
         total[:, -1] = total[:, :, -1] = self.sums_by(codes, c, n_groups)
         return total
 
-    def gram_diagonal(self, c: Vector) -> Vector:
-        """Return the diagonal of `gram`, without forming it."""
-        inside = self._all.squares(c)
+    def gram_diagonal(self, c: Vector, *, roughly: bool = False) -> Vector:
+        """Return the diagonal of `gram`, without forming it; roughly, where entries may be stored twice."""
+        inside = self._all.squares(c, roughly=roughly)
         return np.append(inside, c.sum()) if self.intercept else inside
 
     def taken(self, rows: IntArray) -> "Design":

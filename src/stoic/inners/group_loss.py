@@ -307,8 +307,8 @@ class GroupLoss(OverRows):
         return self.gram(curvatures * q.take(self.grouped_rows.codes))
 
     def diagonal_at(self, curvatures: Vector, q: Vector) -> Vector:
-        """Return `hessian_diagonal` at given curvatures."""
-        return self.gram_diagonal(curvatures * q.take(self.grouped_rows.codes))
+        """Return `hessian_diagonal` at given curvatures, roughly where entries are stored twice."""
+        return self.gram_diagonal(curvatures * q.take(self.grouped_rows.codes), roughly=True)
 
     def steepness_at(self, prediction: Vector) -> Vector:
         """Return `steepness` at given predictions."""

@@ -32,9 +32,9 @@ class OverRows:
         """Return the sum over all rows of c times the outer product of the row with itself, of shape (d, d)."""
         return self._design.gram(c)
 
-    def gram_diagonal(self, c: Vector) -> Vector:
-        """Return the diagonal of `gram`, without forming the matrix."""
-        return self._design.gram_diagonal(c)
+    def gram_diagonal(self, c: Vector, *, roughly: bool = False) -> Vector:
+        """Return the diagonal of `gram`, without forming it; roughly, where entries may be stored twice."""
+        return self._design.gram_diagonal(c, roughly=roughly)
 
 
 def make_design(

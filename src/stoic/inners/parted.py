@@ -151,8 +151,11 @@ class Parted:
 
         return np.asarray(sum(self._each(of_part)))
 
-    def squares(self, c: Vector) -> Vector:
-        """Return the sums of c times the squares of the entries, column by column."""
+    def squares(self, c: Vector, *, roughly: bool = False) -> Vector:
+        """Return the sums of c times the squares of the entries, column by column.
+
+        Roughly: entries that are stored twice count each by itself, since their sum takes a copy of the matrix.
+        """
 
         def of_part(k: int) -> Array:
             own, part = c[self.bounds[k] : self.bounds[k + 1]], self.parts[k]
@@ -164,7 +167,7 @@ class Parted:
             squared = [own[i : i + length] @ np.square(part[i : i + length], dtype=np.float64) for i in starts]
             return _sum(squared, part.shape[1])
 
-        if self.is_sparse and not self.X.has_canonical_format:
+        if self.is_sparse and not roughly and not self.X.has_canonical_format:
             canonical = self.X.copy()
             canonical.sum_duplicates()
             return Parted(canonical).squares(c)

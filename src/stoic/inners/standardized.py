@@ -54,9 +54,9 @@ class StandardizedDesign:
         halfway = self._standardized(self.plain.grams(codes, c, n_groups))
         return self._standardized(np.ascontiguousarray(halfway.swapaxes(1, 2)))
 
-    def gram_diagonal(self, c: Vector) -> Vector:
-        """Return the diagonal of `gram`, without forming it."""
-        squares, sums = self.plain.gram_diagonal(c), self.plain.combine(c, RowBatch(None))
+    def gram_diagonal(self, c: Vector, *, roughly: bool = False) -> Vector:
+        """Return the diagonal of `gram`, without forming it; roughly, where entries may be stored twice."""
+        squares, sums = self.plain.gram_diagonal(c, roughly=roughly), self.plain.combine(c, RowBatch(None))
         inside, total = squares[:-1], float(sums[-1])
         inside -= self.center * (2.0 * sums[:-1] - total * self.center)
         inside /= self.scale

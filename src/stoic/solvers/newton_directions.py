@@ -16,6 +16,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 _SINGULAR = 1e-14  # of the diagonal: what makes a matrix definite that is so but for rounding
 _MOST_PRODUCTS = 1000  # of conjugate gradients
+_EVEN = 10.0  # of the mean diagonal, which is added to each entry to precondition them
 _ENOUGH = 1e-3  # of the slope along a direction: what a step that was cut keeps of it
 _MOST_ROUNDS = 50  # of the signs of a quadratic model with an L1 term
 _SOLVED = 1e-8  # of the decrease of the first round: what ends them
@@ -143,9 +144,9 @@ def by_products(
     if point.sum.has_l1:
         free = (point.w != 0.0) | (slope != 0.0) | (l1 == 0.0)
     diagonal = np.maximum(diagonal, point.flat)
-    inverse = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
+    inverse = 1.0 / (diagonal + (_EVEN * diagonal.mean() or 1.0))  # rare columns would be most of the norm
     p, change, n = _conjugate(
-        point, point.product(blend), lambda r: inverse * r, free, damping / inverse, accuracy
+        point, point.product(blend), lambda r: inverse * r, free, damping * diagonal, accuracy
     )
     if not point.sum.has_l1:
         return Direction(p, -float(slope @ p), change), n

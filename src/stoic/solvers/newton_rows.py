@@ -11,6 +11,7 @@ from stoic.inners.group_loss import GroupLoss
 from stoic.protocols import Vector
 
 _LOOKED_AT, _PER_COLUMN = 1000, 8  # rows that are looked at first, at least, and for each column
+_MOST_COLUMNS = 1000  # that are looked at
 _UNEVEN = 0.05  # of them: as many tell a column's curvature where rows are not alike
 
 
@@ -68,6 +69,8 @@ class Sampling:
     def _lengths(self) -> tuple[Vector, NDArray[np.bool_]] | None:
         """The shares of the rows times their squared lengths, and which have entries in a rare column."""
         n, d = self.inner.n_samples, self.inner.shape[1]
+        if d > _MOST_COLUMNS:
+            return None
         some = self._apart(min(n, max(_LOOKED_AT, _PER_COLUMN * d)) / self.grouped.n_groups)
         design: Any = self.inner._design  # noqa: SLF001 - its columns as they are in memory
         design = getattr(design, "plain", design)

@@ -123,27 +123,25 @@ class Sum:
         """How many rows are to be solved before all, from level to level."""
         if not isinstance(self.rows, GroupLoss) or not self.is_large:
             return []
-        d, n = len(self.terms.l2), self.n
-        if d > MOST_DENSE:
-            sizes = [] if self.has_l1 else [n // _LEAST_GAIN]
-        else:
-            fewest = _PER_GROUP * self.rows.n_groups
-            sizes = [max(k * d, k * _FEWEST_ROWS, fewest) for k in _PER_VARIABLE] if self.entries > _STARTS else []
-            sizes = [k for k in sizes if k * self.products_of_a_matrix <= _SHORT * n]
-        return [k for k in sorted(set(sizes)) if _PER_GROUP * self.rows.n_groups <= k <= n // _LEAST_GAIN]
+        d, n, fewest = len(self.terms.l2), self.n, _PER_GROUP * self.rows.n_groups
+        if d > MOST_DENSE or self.entries <= _STARTS:
+            return []
+        sizes = [max(k * d, k * _FEWEST_ROWS, fewest) for k in _PER_VARIABLE]
+        sizes = [k for k in sizes if k * self.products_of_a_matrix <= _SHORT * n]
+        return [k for k in sorted(set(sizes)) if fewest <= k <= n // _LEAST_GAIN]
 
     @cached_property
     def takes_few(self) -> bool:
         """Whether second derivatives are those of some rows: enough of them, and yet few."""
         d = len(self.terms.l2)
-        if not self.levels or d > MOST_DENSE:
+        if not self.levels:
             return False
         return self.levels[-1] >= _PER_VARIABLE[-1] * d or self.products_of_a_matrix > _DEAR
 
     @cached_property
     def lengths(self) -> Vector:
         """The lengths of the columns, 1 where one is empty."""
-        squares = self.rows.gram_diagonal(self.rows.grouped_rows.shares)
+        squares = self.rows.gram_diagonal(self.rows.grouped_rows.shares, roughly=True)
         return np.asarray(np.sqrt(np.where(squares > 0.0, squares, 1.0)))
 
     @property
