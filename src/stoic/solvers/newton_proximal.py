@@ -1,29 +1,37 @@
 """Accelerated proximal steps in the metric of the diagonal: they find out which of many variables are not zero."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stoic.protocols import Vector
 from stoic.solvers.newton_point import Point, RowsPoint
 
-_STEPS, _MOST_DOUBLINGS = 50, 60
+_STEPS, _MOST_DOUBLINGS = 10, 60
 _EASE, _ROUNDING = 0.8, 1e-14  # of the metric from step to step, and of F
 
 
-def proximal_steps(point: Point, diagonal: Vector, metric: float) -> tuple[Point, float]:
-    """Return the point after some accelerated proximal steps with restarts, and the metric's last multiple.
+class Pace(NamedTuple):
+    """What is kept from step to step: the multiple of the metric, the momentum, and the point ahead."""
+
+    metric: float = 1.0
+    momentum: float = 1.0
+    ahead: Any = None
+
+
+def proximal_steps(point: Point, diagonal: Vector, pace: Pace) -> tuple[Point, Pace]:
+    """Return the point after some accelerated proximal steps with restarts, and the pace of the next.
 
     A step takes two products with the rows: predictions are linear, so that those ahead of a point need none.
     """
     before: Any = point
-    ahead: Any = point
-    momentum = 1.0
+    ahead: Any = pace.ahead or point
+    metric, momentum = pace.metric, pace.momentum if pace.ahead else 1.0
     for _ in range(_STEPS):
         reached, metric = _step(ahead, diagonal, _EASE * metric)
         if reached.value > before.value:
-            if momentum == 1.0:
+            if ahead is before:
                 break
             ahead, momentum = before, 1.0
             continue
@@ -34,7 +42,7 @@ def proximal_steps(point: Point, diagonal: Vector, metric: float) -> tuple[Point
         before, momentum = reached, following
         if point.sum.is_late:
             break
-    return before, metric
+    return before, Pace(metric, momentum, ahead)
 
 
 def _step(point: Any, diagonal: Vector, metric: float) -> tuple[Any, float]:

@@ -16,6 +16,7 @@ _ROWS, _WIDE = 2, 100  # for each variable: with fewer, of so many variables, th
 _SHARE = 0.1  # of what the variables of a round promise first: what is left when it ends
 _MOST_STEPS = 50
 _MANY, _UNSETTLED, _PAYS = 500, 0.1, 1e-5  # variables that are not zero, wishes beside them, and a gain of F at w₀
+_SHARE_OF_ALL = 0.1  # of all variables: as many wishes at the start are too many for rounds
 
 
 def has_sets(sum_: Sum) -> bool:
@@ -41,7 +42,8 @@ def round_of(state: NewtonState, gap: float, scale: Vector) -> NewtonState:
     n_wishes = int(np.count_nonzero(wish)) if outside > max(gap, EXACT) * first else 0
     n_inside = int(np.count_nonzero(inside))
     is_unsettled = n_wishes > _UNSETTLED * n_inside or n_inside > Part.most_dense
-    if n_inside > _MANY and is_unsettled and state.promised > _PAYS * first:
+    is_wide = n_inside > _MANY or (n_inside == 0 and n_wishes > max(_MANY, _SHARE_OF_ALL * len(w)))
+    if is_wide and is_unsettled and state.promised > _PAYS * first:
         return _by_proximal_steps(state, first, np.square(scale) * point.rows.loss.curvature)
     if n_wishes > joining:
         wish[wish < np.partition(wish, -joining)[-joining]] = 0.0
@@ -72,13 +74,13 @@ def round_of(state: NewtonState, gap: float, scale: Vector) -> NewtonState:
     return state._replace(
         w=new, t=state.t + 1, promised=most, first=first, is_done=is_done, is_stuck=own.is_stuck and n_wishes == 0,
         point=RowsPoint(point.sum, new, there.t), damping=own.damping,
-        blend=own.blend,
+        blend=own.blend, pace=state.pace._replace(ahead=None),
     )  # fmt: skip
 
 
 def _by_proximal_steps(state: NewtonState, first: float, diagonal: Vector) -> NewtonState:
     """Return the state after proximal steps on all variables, where too many want to join for rounds."""
     point: Any = state.point
-    new, metric = proximal_steps(point, diagonal + point.sum.terms.l2, state.metric)
+    new, pace = proximal_steps(point, diagonal + point.sum.terms.l2, state.pace)
     gained = 2.0 * (point.value - new.value)
-    return state._replace(w=new.w, t=state.t + 1, promised=gained, first=first, point=new, metric=metric)
+    return state._replace(w=new.w, t=state.t + 1, promised=gained, first=first, point=new, pace=pace)

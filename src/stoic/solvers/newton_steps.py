@@ -10,6 +10,7 @@ from stoic.solvers.newton_directions import Direction, by_matrix, by_products
 from stoic.solvers.newton_kept import Kept
 from stoic.solvers.newton_model import bends_at, by_model, has_model
 from stoic.solvers.newton_point import Point, RowsPoint
+from stoic.solvers.newton_proximal import Pace
 
 _ARMIJO, _MOST_HALVINGS = 1e-4, 50
 EXACT, _NEAR = 1e-20, 1e-12  # of the size of F: a decrease that is none, that may be rounding
@@ -47,7 +48,7 @@ class NewtonState(NamedTuple):
     blend: float = 0.0
     diagonal: Vector | None = None
     age: int = 0
-    metric: float = 1.0
+    pace: Pace = Pace()
 
 
 def advance(state: NewtonState, gap: float) -> NewtonState:
