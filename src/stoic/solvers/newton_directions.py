@@ -145,8 +145,13 @@ def by_products(
         free = (point.w != 0.0) | (slope != 0.0) | (l1 == 0.0)
     diagonal = np.maximum(diagonal, point.flat)
     inverse = 1.0 / (diagonal + (_EVEN * diagonal.mean() or 1.0))  # rare columns would be most of the norm
+    scaled = np.empty_like(inverse)
     p, change, n = _conjugate(
-        point, point.product(blend), lambda r: inverse * r, free, damping * diagonal, accuracy
+        point,
+        point.product(blend, damping * diagonal),
+        lambda r: np.multiply(inverse, r, out=scaled),
+        free,
+        accuracy,
     )
     if not point.sum.has_l1:
         return Direction(p, -float(slope @ p), change), n
@@ -163,7 +168,7 @@ def by_kept_matrix(point: Point, matrix: Array, damping: float, accuracy: float,
     def solve(r: Vector) -> Vector:
         return np.asarray(scale * dpotrs(factor, scale * r, lower=1)[0])
 
-    p, change, _ = _conjugate(point, point.product(blend), solve, None, damping / scale**2, accuracy)
+    p, change, _ = _conjugate(point, point.product(blend, damping / scale**2), solve, None, accuracy)
     return Direction(p, -float(point.slope @ p), change)
 
 
@@ -181,23 +186,17 @@ def _within_orthant(point: Point, p: Vector) -> Vector:
 
 
 def _conjugate(
-    point: Point,
-    product: Product,
-    solve: Callable[[Vector], Vector],
-    free: Mask | None,
-    ridge: Vector | float,
-    accuracy: float,
+    point: Point, product: Product, solve: Callable[[Vector], Vector], free: Mask | None, accuracy: float
 ) -> tuple[Vector, Any, int]:
     r = -point.slope if free is None else np.where(free, -point.slope, 0.0)
     x, change = np.zeros_like(r), None
     z = solve(r)
-    v, rz = z, float(r @ z)
+    v, rz = z.copy(), float(r @ z)
     enough = accuracy * accuracy * rz
     for count in range(_MOST_PRODUCTS):
         if not rz > enough or (count and point.sum.is_late):
             return x, change, count
         hv, along = product(v)
-        hv += ridge * v
         if free is not None:
             hv[~free] = 0.0
         curved = float(v @ hv)
@@ -209,12 +208,17 @@ def _conjugate(
         r = daxpy(hv, r, a=-step)
         z = solve(r)
         rz, before = float(r @ z), rz
-        v = z + (rz / before) * v
+        v *= rz / before
+        v += z
     return x, (None if point.t is None else change), _MOST_PRODUCTS
 
 
 def _added(change: Any, step: float, along: Any) -> Any:
+    if isinstance(along, np.ndarray):
+        along *= step  # nobody else has it
+    else:
+        along = step * along
     if change is None:
-        return step * along
-    change += step * along
+        return along
+    change += along
     return change

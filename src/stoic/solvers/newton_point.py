@@ -115,13 +115,14 @@ class Point:
         matrix[np.diag_indices(len(matrix))] += self.sum.terms.l2
         return matrix
 
-    def product(self, blend: float = 0.0) -> Product:  # noqa: ARG002
-        """Return the function v ↦ ∇²F v."""
+    def product(self, blend: float = 0.0, ridge: Vector | float = 0.0) -> Product:  # noqa: ARG002
+        """Return the function v ↦ ∇²F v, with a ridge."""
         inner: Any = self.sum.problem.inner
+        ridge = self.sum.terms.l2 + ridge
 
         def times(v: Vector) -> tuple[Vector, Any]:
             curved = inner.hessian_product(self.w, self.sum.data, self.q, v)
-            return curved + self.z.T @ self.bent(self.z @ v) + self.sum.terms.l2 * v, 0.0
+            return curved + self.z.T @ self.bent(self.z @ v) + ridge * v, 0.0
 
         return times
 
@@ -189,15 +190,18 @@ class RowsPoint(Point):
     def _hessian_of_data(self, blend: float) -> Array:
         return np.asarray(self.rows.hessian_at(self.curvatures(blend), self.q))
 
-    def product(self, blend: float = 0.0) -> Product:
-        """Return the function v ↦ ∇²F v: f adds a term of the rank of its curvature, from the same product."""
-        curved = self.curvatures(blend)
+    def product(self, blend: float = 0.0, ridge: Vector | float = 0.0) -> Product:
+        """Return the function v ↦ ∇²F v with a ridge: f adds a term of the rank of its curvature to the same."""
+        ridge = self.sum.terms.l2 + ridge
+        shifted, curved = np.empty(self.w.shape), self.curvatures(blend)
         curved = curved * self.weights if self.t.ndim == 1 else curved
 
         def times(v: Vector) -> tuple[Vector, Any]:
             change = self.rows.predict(v, self.sum.data)
             terms = self._bent_terms(curved, change)
-            return self.rows.combine(terms, self.sum.data) + self.sum.terms.l2 * v, change
+            whole: Vector = self.rows.combine(terms, self.sum.data)
+            whole += np.multiply(ridge, v, out=shifted)
+            return whole, change
 
         return times
 

@@ -9,7 +9,7 @@ from stoic.protocols import Vector
 from stoic.solvers.newton_directions import Direction, by_matrix, by_products
 from stoic.solvers.newton_kept import Kept
 from stoic.solvers.newton_model import bends_at, by_model, has_model
-from stoic.solvers.newton_point import Point, RowsPoint
+from stoic.solvers.newton_point import Line, Point, RowsPoint
 from stoic.solvers.newton_proximal import Pace
 
 _ARMIJO, _MOST_HALVINGS = 1e-4, 50
@@ -21,8 +21,7 @@ _FIRST_BLEND, _LEAST_BLEND = 0.1, 0.02  # of the curvature of parabolas above th
 _ROUGHLY = 1e-6  # of F: a gap for which the curvature of parabolas above the losses will do
 _SLOW = 0.25  # of the last promise: one that shows that what is kept is worn out
 _FRESH = 1e-9  # of the size of F: promises below which predictions and Hessians are formed anew
-_STEEP = 0.3  # of the slope at the start of a step: one at its end that a better length would avoid
-_LONGEST = 4.0
+_OTHER, _LONGEST = 0.3, 4.0  # of a length: how different another has to be that a parabola points to; its most
 _MOST_STALE = 20  # products with a kept diagonal
 
 
@@ -106,7 +105,7 @@ def _blended(blend: float, halvings: int) -> float:
 
 
 def _direction(point: Point, state: NewtonState, size: float, gap: float) -> tuple[Direction, NewtonState]:
-    accuracy = min(0.1, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
+    accuracy = min(0.4, max(1e-6, math.sqrt(state.promised / size))) if size > 0.0 else 0.1
     if gap > 0.0 and 0.0 < state.promised < math.inf:  # what a step leaves is to be less than the gap, and no more
         accuracy = max(accuracy, min(0.1, math.sqrt(0.1 * gap * state.first / state.promised)))
     if state.kept is not None:
@@ -136,5 +135,17 @@ def _search(point: Point, direction: Direction, *, matters: bool) -> tuple[Point
         if line.value(step) <= point.value - _ARMIJO * step * promised + slack:
             new = line.point(step)
             if not (is_hidden and float(new.slope @ direction.p) > (1.0 - _ARMIJO) * promised):
-                return new, halvings
+                is_free = direction.change is not None and not is_hidden  # of products
+                return (_lowest(point, line, step, promised) if is_free else new), halvings
     return point, _MOST_HALVINGS + 1
+
+
+def _lowest(point: Point, line: Line, step: float, promised: float) -> Point:
+    """Return the end of a step, or of another length that a parabola through it points to, if F is lower there."""
+    new = line.point(step)
+    bent = new.value - point.value + step * promised
+    other = min(_LONGEST, 0.5 * step * step * promised / bent) if bent > 0.0 else _LONGEST
+    if abs(other - step) <= _OTHER * step:
+        return new
+    there = line.point(other)
+    return there if there.value < new.value else new
