@@ -50,11 +50,11 @@ class Newton(Settings):
     reweighted least squares.
 
     *Up to 1,000 variables* the model is minimized as a whole, its L1 term sign by sign. From a million stored
-    numbers on, parts of the rows are solved first, and their Hessian goes on being used; terms of rank one mend
-    it; where that is not enough it leads conjugate gradients over all rows (with an L1 term it is formed anew).
-    *Beyond*, conjugate gradients take two products with the rows each, after a start on a fourth of the rows;
-    with an L1 term the steps are on working sets, and accelerated proximal steps come first where these would be
-    large. Parts of the rows are fixed, and threads share them: the bits do not depend on how many there are.
+    numbers on, parts of the rows are solved first, and H is that of rows that stand for all: more of them where
+    steps are slow, in the end all, or H leads conjugate gradients over all rows. *Beyond*, conjugate gradients
+    take two products with the rows each; with an L1 term the steps are on working sets, and accelerated proximal
+    steps come first where these would be large. Parts of the rows are fixed, and threads share them: the bits do
+    not depend on how many there are.
 
     One target of 10²⁰ makes F so large that rounding hides every decrease. Then the slope at the end of a step
     tells whether it went too far, and decreases are compared with the part of F that its slopes account for: the
