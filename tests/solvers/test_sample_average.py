@@ -286,6 +286,21 @@ def test_no_descent_is_tried_from_an_answer_that_is_fitted_to_the_draws(monkeypa
         stoic.minimize(problem, "rrosc-tracked", budget=2000)
 
 
+@pytest.mark.parametrize(("signal", "is_risen"), [(0.0, True), (3.0, False)])
+def test_an_answer_that_later_draws_show_above_the_start_is_no_success(signal, is_risen):
+    """More variables than rows: where targets are noise, the minimum over the rows fits it and nothing else."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((4000, 300))
+    y = signal * X[:, 0] + rng.standard_normal(4000)
+    problem = stoic.Problem(stoic.GroupLoss(X, y), stoic.Linear(), stoic.L2(0.1))
+    result = stoic.minimize(problem, budget=200, seed=0)
+    assert isinstance(result.solver, stoic.SampleAverage)
+    assert (result.status is stoic.Status.DIVERGED) == is_risen == (not result.success)
+    if is_risen:
+        assert problem.objective(result.w) > problem.objective(np.zeros(300))
+        assert "a larger budget or penalty" in result.message
+
+
 def test_all_data_of_a_stream_are_refused():
     X, y, groups = rows(400)
     problem = stoic.Problem(stream(X, y, groups), stoic.Linear())

@@ -33,7 +33,7 @@ def divergence_advice(outlook: Outlook) -> str:
         return "Use a smaller step size, or rescale the data so that losses stay far below 1e300."
     return (
         f"The objective at the answer is {outlook.risen:.2g} above that at the start: check the signs of the "
-        "derivatives, or use a smaller step size."
+        "derivatives, use a smaller step size, or, with more variables than samples, a larger budget or penalty."
     )
 
 

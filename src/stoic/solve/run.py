@@ -199,10 +199,11 @@ class Run:
     def result(self) -> Result:
         """Return the result: the answer, the status, and the message."""
         w = (self.last if self.chunk.state is None else self._answer()).copy()
+        risen = self.solver.risen(self.chunk.state) if hasattr(self.solver, "risen") and self.chunk.state else 0.0
         self.chunk = self.recorded = chunk = self.chunk._replace(state=None)  # a look back needs room
         self.last = self.answer = w
         self.engine = PlainEngine()
-        status, outlook = self._judged(w)
+        status, outlook = self._judged(w, risen)
         parts = [
             f"{status.value} {chunk.n_steps} steps, {self.meter.samples} of {self.meter.budget} samples.",
             cut_advice(self.needed) if status is Status.PLAN_CUT else "",
@@ -230,13 +231,18 @@ class Run:
         """Return advice where the steps have ended before the optimum was known to be reached."""
         return STEPS_ADVICE if hasattr(self.solver, "n_steps") else STUCK_ADVICE
 
-    def _judged(self, w: Vector) -> tuple[Status, Outlook]:
-        """Return the status of the run and, where it ended by itself, its outlook."""
+    def _judged(self, w: Vector, risen: float) -> tuple[Status, Outlook]:
+        """Return the status of the run and, where it ended by itself, its outlook.
+
+        `risen` is by how much the solver itself has seen F rise, if it has.
+        """
         status = self.chunk.ending or Status.STOPPED
         if status is Status.BUDGET_SPENT and has_plan(self.asked):
             status = Status.PLAN_CUT
         if not (status.is_success or status in {Status.PLAN_CUT, Status.STEPS_SPENT}):
             return status, Outlook()
+        if risen > 0.0:
+            return Status.DIVERGED, Outlook(risen, -risen)
         try:
             draws = split_draws(self.pilot_rows, self.meter.kept)
             outlook = self.hindsight.outlook(w, *draws, is_fitted=getattr(self.solver, "minimizes_draws", False))

@@ -11,6 +11,8 @@ from stoic.errors import IncompatibleParts
 from stoic.inners.metered import Metered
 from stoic.inners.threads import one_blas_thread
 from stoic.pilot import Pilot
+from stoic.pilot.comparing import rise
+from stoic.pilot.fixed_sample import Pooled, make_sample
 from stoic.problem import Problem
 from stoic.protocols import Vector
 from stoic.solvers.base import UNBOUNDED, Info, Settings, method
@@ -21,6 +23,7 @@ from stoic.solvers.sample_average.rows import minimum_on_rows, row_length, takes
 _FIRST, _FIRST_ROWS = 32, 4096  # draws of the first sample, at least; of very many groups, rows of it, at least
 _PER_VARIABLE = 4  # rows of the first sample for each variable
 _MOST_FIRST = 10_000
+_FALSE_ALARM = 1e-4  # the probability that an answer is said to be above the start that is level with it
 _ENTRIES, _FEWEST_KEPT = 1 << 25, 1000  # numbers of the samples that are kept at a time, and draws
 
 
@@ -28,7 +31,8 @@ class SampleAverageState(NamedTuple):
     """The minimum w on the draws that are kept; the steps, all draws, and the mean answer of earlier chunks.
 
     `clipped` is the share of samples that were clipped, `curvature` an approximation of ∇²F where it is measured;
-    stuck: no step along the derivatives lowers F.
+    stuck: no step along the derivatives lowers F. `risen` is by how much the answer to the draws before the last
+    ones lies above the `start` on these, where that is beyond doubt.
     """
 
     w: Vector
@@ -40,6 +44,8 @@ class SampleAverageState(NamedTuple):
     clipped: float = 0.0
     curvature: Curvature | None = None
     is_stuck: bool = False
+    start: Vector | None = None
+    risen: float = 0.0
 
     @property
     def n_before(self) -> int:
@@ -148,7 +154,11 @@ class SampleAverage(Settings):
 
     def init(self, problem: Problem, w0: Vector, rng: Generator) -> SampleAverageState:  # noqa: ARG002
         """Start at w0, without a draw."""
-        return SampleAverageState(w0)
+        return SampleAverageState(w0, start=w0)
+
+    def risen(self, state: SampleAverageState) -> float:
+        """Return by how much F has risen, where draws that came after an answer leave no doubt of it, else 0."""
+        return state.risen
 
     def step(self, problem: Problem, state: SampleAverageState, rng: Generator) -> tuple[SampleAverageState, Info]:
         """Double the draws, and minimize on them."""
@@ -163,15 +173,17 @@ class SampleAverage(Settings):
             state = state._replace(before=state.answer, kept=(), n_kept=0)
         is_linear, size = takes_rows(problem), self._next_size(problem, state, most)
         sizes = [size] if is_linear else batch_sizes(problem, size)
-        kept = (*state.kept, *((problem.inner.draw(n, rng), n) for n in sizes))
-        n_kept, n_draws = state.n_kept + size, state.n_draws + size
+        drawn = tuple((problem.inner.draw(n, rng), n) for n in sizes)
+        kept, n_kept, n_draws = (*state.kept, *drawn), state.n_kept + size, state.n_draws + size
         ends = {"is_first": state.n_draws == 0, "is_last": n_draws >= self.n_draws or n_kept >= most}
+        risen = _risen(problem, drawn, state) if n_draws >= self.n_draws else 0.0
         if is_linear:
             found = Found(*minimum_on_rows(problem, kept, state.w, rng, **ends))
         else:
             found = minimum_on_draws(KeptDraws(problem, kept), state.w, state.curvature, **ends)
         info = Info(watched=size, truncated_z=round(found.clipped * size))
-        return SampleAverageState(found.w, state.t + 1, n_draws, kept, n_kept, state.before, *found[1:]), info
+        new = SampleAverageState(found.w, state.t + 1, n_draws, kept, n_kept, state.before, *found[1:])
+        return new._replace(start=state.start, risen=risen), info
 
     def _whole(self, problem: Problem, state: SampleAverageState) -> tuple[SampleAverageState, Info]:
         """Minimize over all data."""
@@ -190,7 +202,8 @@ class SampleAverage(Settings):
             size = goal - state.n_kept
         else:
             reached = max(state.n_kept, _first_size(problem) / 2.0)
-            doublings = max(0, math.ceil(math.log2(goal / reached)) - 1)
+            fewest = int(state.n_kept == 0 and goal >= 2 * _FIRST)  # what comes later judges the first answer
+            doublings = max(fewest, math.ceil(math.log2(goal / reached)) - 1)
             size = max(1, math.ceil(goal / 2**doublings) - state.n_kept)
         return max(1, min(size, left))
 
@@ -205,3 +218,11 @@ def _first_size(problem: Problem) -> int:
 def _room(problem: Problem) -> int:
     """Return how many draws may be kept."""
     return max(_FEWEST_KEPT, int(_ENTRIES // (problem.inner.cost(1) * row_length(problem))))
+
+
+def _risen(problem: Problem, drawn: tuple[Drawing, ...], state: SampleAverageState) -> float:
+    """Return by how much an answer is above the start on draws that came after it, where that is beyond doubt."""
+    if state.n_draws == 0 or state.start is None:
+        return 0.0
+    fresh = Pooled([make_sample(problem, batch, n) for batch, n in drawn])
+    return rise(fresh, state.start, state.answer, _FALSE_ALARM)
