@@ -18,8 +18,8 @@ _SINGULAR = 1e-14  # of the diagonal: what makes a matrix definite that is so bu
 _MOST_PRODUCTS = 1000  # of conjugate gradients
 _EVEN = 10.0  # of the mean diagonal, which is added to each entry to precondition them
 _ENOUGH = 1e-3  # of the slope along a direction: what a step that was cut keeps of it
-_MOST_ROUNDS = 50  # of the signs of a quadratic model with an L1 term
-_SOLVED = 1e-8  # of the decrease of the first round: what ends them
+_MOST_ROUNDS, _LARGE, _FEW_ROUNDS = 50, 500, 6  # of the signs of a quadratic model with an L1 term; of a large one
+_SOLVED, _NEARLY_SOLVED = 1e-8, 1e-2  # of the decrease of the first round: what ends them, of a large one too
 
 
 class Direction(NamedTuple):
@@ -91,7 +91,8 @@ def _with_l1(model: Quadratic, matrix: Array, scale: Vector) -> Vector:
     """Return the way to the minimizer of a quadratic model plus the L1 term, sign by sign."""
     l1, start = scale * model.l1, model.w / scale
     smooth, v, first = scale * model.smooth, start, 0.0
-    for _ in range(_MOST_ROUNDS):
+    is_large = len(v) > _LARGE  # each round takes long: the next step goes on
+    for _ in range(_FEW_ROUNDS if is_large else _MOST_ROUNDS):
         slope = one_sided(smooth, v, l1)
         free = (v != 0.0) | (slope != 0.0) | (l1 == 0.0)
         if not free.any():
@@ -107,7 +108,7 @@ def _with_l1(model: Quadratic, matrix: Array, scale: Vector) -> Vector:
         v = v + step
         v[(l1 > 0.0) & (np.abs(v) <= 1e-14 * np.abs(step))] = 0.0
         smooth = scale * model.smooth + matrix @ (v - start)
-        if gain <= _SOLVED * first:
+        if gain <= (_NEARLY_SOLVED if is_large else _SOLVED) * first:
             break
     return np.asarray(np.where(v == 0.0, -model.w, scale * (v - start)))
 

@@ -199,7 +199,7 @@ class Few(Sum):
 class Part(Few):
     """F as a function of some coordinates."""
 
-    most_dense = 3 * MOST_DENSE
+    most_dense = MOST_DENSE
 
     def penalty(self, w: Vector) -> float:
         """Return Σ l1·|w| + l2·w²/2 + linear·w."""

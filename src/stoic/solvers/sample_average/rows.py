@@ -14,7 +14,7 @@ from stoic.protocols import AnyInner, Vector
 from stoic.solvers.newton import Newton
 from stoic.solvers.sample_average.levels import group_deviations, widths
 
-_MOST_STEPS = 60
+_MOST_STEPS, _MOST_PASSES = 60, 50  # and evaluations of all rows of a sample, which cannot tell more
 _SETTLED = (
     0.02  # of the decrease that the first step on a sample promises, which is about what the sample can tell
 )
@@ -113,7 +113,7 @@ def _robust_means(losses: Vector, codes: IntArray, counts: Vector, p: int) -> Ve
 
 def _minimum(problem: Problem, w: Vector, rng: Generator, *, is_settled: bool) -> Vector:
     """Return the minimum to the accuracy that the rows can tell; not settled: roughly, from a start far away."""
-    solver = Newton(_MOST_STEPS)
+    solver, meter = Newton(_MOST_STEPS), cast("Metered", problem.inner)
     state: Any = solver.init(problem, w, rng)
     first = None
     while not solver.finished(state):
@@ -122,6 +122,7 @@ def _minimum(problem: Problem, w: Vector, rng: Generator, *, is_settled: bool) -
             break
         first = state.promised if first is None else first
         enough = _SETTLED * first if is_settled else _ROUGH * state.point.size
-        if state.promised <= enough:
+        is_long = meter.evaluations > _MOST_PASSES * (problem.inner.n_samples or 1)
+        if state.promised <= enough or is_long:
             break
     return np.asarray(state.w)
