@@ -4,6 +4,7 @@ import logging
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import minimize as scipy_minimize
 
 import stoic
@@ -263,9 +264,13 @@ def test_auto_keeps_the_rows_of_very_many_groups_and_their_number_hardly_matters
         stoic.minimize(problem, budget=1999)
 
 
-def test_auto_keeps_rows_whose_jacobians_would_be_large():
-    problem = many_groups(20_000)
-    assert type(stoic.Auto().for_problem(problem, 19_999)) is stoic.SampleAverage
+def test_auto_keeps_rows_whose_jacobians_would_be_large_but_no_fresh_ones_of_many_columns():
+    assert type(stoic.Auto().for_problem(many_groups(20_000), 19_999)) is stoic.SampleAverage
+    wide = stoic.GroupLoss(sp.random_array((50, 600_000), density=1e-4, rng=0, format="csr"), np.zeros(50))
+    problem = stoic.Problem(wide, stoic.Linear())
+    assert type(stoic.Auto().for_problem(problem, 49)) is stoic.SampleAverage
+    wide.grouped_rows.is_fresh = True
+    assert stoic.Auto().for_problem(problem, 49) == stoic.RROSCTracked()
 
 
 def test_auto_draws_few_of_many_groups_where_no_draws_are_kept():

@@ -17,6 +17,7 @@ _log = logging.getLogger("stoic")
 
 KERNELS = ("compiled", "renumbered")  # engines of kernels; the second is an old name of the first
 _LARGEST_JACOBIAN = 1 << 19  # numbers p·d of one draw, beyond which draws are not kept
+_WIDE = 1000  # columns, beyond which the minimum over fresh rows would be that of their noise
 
 
 @method("auto")
@@ -30,9 +31,10 @@ class Auto(Recipe):
        derivatives: the exact optimum of the data.
     2. `SampleAverage` otherwise: draws are kept, and evaluated as often as it takes. Its last sample is all data
        where the budget allows that.
-    3. `RROSCTracked`, where draws are not kept: of parts that are no linear models, and whose Jacobian of one draw
-       has more than half a million entries; or where the compiled engine is asked for. A step costs what its rows
-       cost. `TrackedSOX` takes its place with more than 64 groups that can be drawn without each other.
+    3. `RROSCTracked`, where draws are not kept: those whose Jacobian has more than half a million entries, unless
+       they are rows of finite data, or have at most 1,000 columns; or where the compiled engine is asked for. A
+       step costs what its rows cost. `TrackedSOX` takes its place with more than 64 groups that can be drawn
+       without each other.
 
     ``result.solver`` is what was taken. Nothing is random in the choice.
 
@@ -67,7 +69,8 @@ def _choice(problem: Problem, budget: int, engine: str) -> tuple[Method, str]:
         return _by_steps(problem, "the compiled engine was asked for")
     if has_all and _takes_newton(problem):
         return Newton(), f"the budget of {budget} allows to draw all {n} samples"
-    if p * d > _LARGEST_JACOBIAN and not takes_rows(problem):
+    keeps_rows = takes_rows(problem) and (is_finite or d <= _WIDE)
+    if p * d > _LARGEST_JACOBIAN and not keeps_rows:
         return _by_steps(problem, f"the Jacobian of a draw has {p} × {d} entries, too many to keep draws")
     if has_all:
         return SampleAverage(everything=True), f"the budget of {budget} allows to draw all {n} samples"
