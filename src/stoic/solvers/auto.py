@@ -31,10 +31,9 @@ class Auto(Recipe):
        derivatives: the exact optimum of the data.
     2. `SampleAverage` otherwise: draws are kept, and evaluated as often as it takes. Its last sample is all data
        where the budget allows that.
-    3. `RROSCTracked`, where draws are not kept: those whose Jacobian has more than half a million entries, unless
-       they are rows of finite data, or have at most 1,000 columns; or where the compiled engine is asked for. A
-       step costs what its rows cost. `TrackedSOX` takes its place with more than 64 groups that can be drawn
-       without each other.
+    3. `RROSCTracked`, where draws are not kept: fresh rows of more than 1,000 columns; draws of other parts whose
+       Jacobian has more than half a million entries; or where the compiled engine is asked for. A step costs what
+       its rows cost. `TrackedSOX` takes its place with more than 64 groups that can be drawn without each other.
 
     ``result.solver`` is what was taken. Nothing is random in the choice.
 
@@ -62,22 +61,35 @@ class Auto(Recipe):
 
 
 def _choice(problem: Problem, budget: int, engine: str) -> tuple[Method, str]:
-    n, (p, d) = problem.inner.n_samples, problem.inner.shape
+    n = problem.inner.n_samples
     is_finite = n is not None and not getattr(problem.inner, "is_fresh", False)
     has_all = is_finite and n is not None and n <= budget
-    if engine in KERNELS:
-        return _by_steps(problem, "the compiled engine was asked for")
-    if has_all and _takes_newton(problem):
+    if has_all and engine not in KERNELS and _takes_newton(problem):
         return Newton(), f"the budget of {budget} allows to draw all {n} samples"
-    keeps_rows = takes_rows(problem) and (is_finite or d <= _WIDE)
-    if p * d > _LARGEST_JACOBIAN and not keeps_rows:
-        return _by_steps(problem, f"the Jacobian of a draw has {p} × {d} entries, too many to keep draws")
+    reason = "the compiled engine was asked for" if engine in KERNELS else _too_wide(problem, is_finite)
+    if reason:
+        return _by_steps(problem, reason)
     if has_all:
         return SampleAverage(everything=True), f"the budget of {budget} allows to draw all {n} samples"
     solver = SampleAverage().for_problem(problem, budget)
     if is_finite:
         return solver, f"the budget of {budget} allows to draw a part of the {n} samples"
     return solver, "samples are fresh; they are kept, and evaluated as often as it takes"
+
+
+def _too_wide(problem: Problem, is_finite: bool) -> str:
+    """Return why draws should not be kept, if so."""
+    p, d = problem.inner.shape
+    if takes_rows(problem):
+        is_wide = not is_finite and d > _WIDE
+        return (
+            f"fresh rows have {d} columns: the minimum over some would be that of their noise" if is_wide else ""
+        )
+    return (
+        f"the Jacobian of a draw has {p} × {d} entries, too many to keep draws"
+        if p * d > _LARGEST_JACOBIAN
+        else ""
+    )
 
 
 def _by_steps(problem: Problem, reason: str) -> tuple[Method, str]:
