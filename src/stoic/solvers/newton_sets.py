@@ -16,6 +16,10 @@ _ROWS, _WIDE = 2, 100  # for each variable: with fewer, of so many variables, th
 _SHARE = 0.1  # of what the variables of a round promise first: what is left when it ends
 _MOST_STEPS = 50
 _MANY, _UNSETTLED, _PAYS = 500, 0.1, 1e-5  # variables that are not zero, wishes beside them, and a gain of F at w₀
+_SLOW, _MOST_INSIDE = (
+    0.5,
+    3 * MOST_DENSE,
+)  # of the last gain of proximal steps, and variables of a set that is tried then
 _SHARE_OF_ALL = 0.1  # of all variables: as many wishes at the start are too many for rounds
 
 
@@ -43,7 +47,9 @@ def round_of(state: NewtonState, gap: float, scale: Vector) -> NewtonState:
     n_inside = int(np.count_nonzero(inside))
     is_unsettled = n_wishes > _UNSETTLED * n_inside or n_inside > Part.most_dense
     is_wide = n_inside > _MANY or (n_inside == 0 and n_wishes > max(_MANY, _SHARE_OF_ALL * len(w)))
-    if is_wide and is_unsettled and state.promised > _PAYS * first:
+    is_slow = state.pace.ahead is not None and state.promised > _SLOW * state.before
+    is_stuck = is_slow and n_inside <= _MOST_INSIDE  # where steps on the set do more
+    if is_wide and is_unsettled and state.promised > _PAYS * first and not is_stuck:
         return _by_proximal_steps(state, first, np.square(scale) * point.rows.loss.curvature)
     if n_wishes > joining:
         wish[wish < np.partition(wish, -joining)[-joining]] = 0.0
@@ -83,4 +89,6 @@ def _by_proximal_steps(state: NewtonState, first: float, diagonal: Vector) -> Ne
     point: Any = state.point
     new, pace = proximal_steps(point, diagonal + point.sum.terms.l2, state.pace)
     gained = 2.0 * (point.value - new.value)
-    return state._replace(w=new.w, t=state.t + 1, promised=gained, first=first, point=new, pace=pace)
+    return state._replace(
+        w=new.w, t=state.t + 1, promised=gained, before=state.promised, first=first, point=new, pace=pace
+    )
