@@ -287,3 +287,16 @@ def test_there_is_a_model_of_groups_where_their_matrices_are_few_beside_the_rows
     assert has_model(sum_of(few, None))
     assert not has_model(sum_of(many, None))
     assert not has_model(sum_of(stoic.Problem(few.inner, stoic.Linear()), None))
+
+
+def test_parts_share_the_memory_of_the_matrix(monkeypatch):
+    monkeypatch.setattr(parted, "_PART", 500)
+    matrix = sp.csr_array(X)
+    for rows in (Parted(matrix), Parted(X)):
+        assert len(rows.parts) > 4
+        for part in rows.parts:
+            if sp.issparse(part):
+                assert np.shares_memory(part.data, matrix.data)
+                assert np.shares_memory(part.indices, matrix.indices)
+            else:
+                assert np.shares_memory(part, X)

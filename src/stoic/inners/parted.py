@@ -234,10 +234,12 @@ def _ordered(rows: Any, order: IntArray, scale: Vector) -> Array:
 
 
 def _view(X: Any, rows: slice) -> Any:
-    """Return some rows of a CSR matrix, which share its memory."""
+    """Return some rows of a CSR matrix, which share its memory: SciPy would copy what is less than half of it."""
     first, last = X.indptr[rows.start], X.indptr[rows.stop]
-    inside = X.data[first:last], X.indices[first:last], X.indptr[rows.start : rows.stop + 1] - first
-    return sparse.csr_array(inside, shape=(rows.stop - rows.start, X.shape[1]))
+    part = sparse.csr_array((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
+    part.data, part.indices = X.data[first:last], X.indices[first:last]
+    part.indptr = X.indptr[rows.start : rows.stop + 1] - first
+    return part
 
 
 def _sum(terms: list[Array], d: int) -> Array:
