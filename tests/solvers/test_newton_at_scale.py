@@ -300,3 +300,11 @@ def test_parts_share_the_memory_of_the_matrix(monkeypatch):
                 assert np.shares_memory(part.indices, matrix.indices)
             else:
                 assert np.shares_memory(part, X)
+
+
+def test_second_derivatives_move_to_another_loss_and_all_rows_are_not_copied():
+    few, other = (sum_of(problem_of(loss=loss), None) for loss in ("huber", "squared"))
+    kept = newton_kept.Kept(few.of_size(300)).moved_to(other)
+    assert kept.few.n < N
+    assert not kept.is_formed
+    assert newton_kept.Kept(few).moved_to(other).few is other

@@ -21,7 +21,6 @@ from stoic.solve.progress import progress_bar
 from stoic.solve.requests import too_small_budget
 from stoic.solve.result import Record, Result
 from stoic.solvers.newton import Newton
-from stoic.solvers.newton_kept import Kept
 from stoic.solvers.newton_point import RowsPoint
 from stoic.solvers.newton_steps import NewtonState
 from stoic.solvers.newton_sum import sum_of
@@ -77,7 +76,7 @@ class NewtonRun:
             meter.charge(self.meter.samples, self.meter.evaluations)
             last, sum_ = self.chunk.state, sum_of(counted, meter.inner.everything())
             point = sum_.at(w) if self.predictions is None else RowsPoint(sum_, w, self.predictions)
-            kept = None if last.kept is None else Kept(sum_.of_size(last.kept.few.n))
+            kept = None if last.kept is None else last.kept.moved_to(sum_)
             state = NewtonState(
                 w, damping=last.damping, point=point, kept=kept, diagonal=last.diagonal, age=last.age
             )

@@ -80,16 +80,12 @@ def _choice(problem: Problem, budget: int, engine: str) -> tuple[Method, str]:
 def _too_wide(problem: Problem, is_finite: bool) -> str:
     """Return why draws should not be kept, if so."""
     p, d = problem.inner.shape
-    if takes_rows(problem):
-        is_wide = not is_finite and d > _WIDE
-        return (
-            f"fresh rows have {d} columns: the minimum over some would be that of their noise" if is_wide else ""
-        )
-    return (
-        f"the Jacobian of a draw has {p} × {d} entries, too many to keep draws"
-        if p * d > _LARGEST_JACOBIAN
-        else ""
-    )
+    are_rows = takes_rows(problem)
+    if are_rows and not is_finite and d > _WIDE:
+        return f"fresh rows have {d} columns: the minimum over some would be that of their noise"
+    if not are_rows and p * d > _LARGEST_JACOBIAN:
+        return f"the Jacobian of a draw has {p} × {d} entries, too many to keep draws"
+    return ""
 
 
 def _by_steps(problem: Problem, reason: str) -> tuple[Method, str]:

@@ -48,6 +48,10 @@ class Kept(NamedTuple):
         """Whether there are any."""
         return self.bends is not None or self.matrix is not None
 
+    def moved_to(self, sum_: Sum) -> "Kept":
+        """Return as many rows of another sum over the same rows, nothing formed yet; none are copied for all."""
+        return Kept(sum_ if self.few.n >= sum_.n else sum_.of_size(self.few.n))
+
     def is_exact(self, sum_: Sum) -> bool:
         """Whether steps are those of Newton's method, but for rounding and what has changed since."""
         return self.leads or self.few is sum_

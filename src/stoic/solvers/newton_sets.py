@@ -16,10 +16,8 @@ _ROWS, _WIDE = 2, 100  # for each variable: with fewer, of so many variables, th
 _SHARE = 0.1  # of what the variables of a round promise first: what is left when it ends
 _MOST_STEPS = 50
 _MANY, _UNSETTLED, _PAYS = 500, 0.1, 1e-5  # variables that are not zero, wishes beside them, and a gain of F at w₀
-_SLOW, _MOST_INSIDE = (
-    0.5,
-    3 * MOST_DENSE,
-)  # of the last gain of proximal steps, and variables of a set that is tried then
+_SLOW = 0.5  # of the last gain of proximal steps: steps on the set may do more
+_MOST_INSIDE = 3 * MOST_DENSE  # variables of a set that is tried then
 _SHARE_OF_ALL = 0.1  # of all variables: as many wishes at the start are too many for rounds
 
 
